@@ -111,8 +111,8 @@ def sorted_table(table: Table) -> Table:
 
 
 def _key(table: Table, name: str) -> Ints:
-    if name.startswith("-"):  # descending: of two ranges that begin together, the longer one is the outer
-        return np.negative(table.ints(name[1:], null=np.iinfo(np.int64).max))
+    if name.startswith("-"):  # descending
+        return np.negative(_key(table, name[1:]))
     if pa.types.is_dictionary(table.schema.column(name).type):
         names = table.names(name)
         rank = np.empty(len(names.values) + 1, np.int64)

@@ -39,7 +39,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table: what a row is, its columns, and the columns that put its rows in their one order."""
+    """A table: what a row is, its columns, and the columns that put its rows in their one order.
+
+    In `order` a minus says descending: of two calls or ranges that begin together the longer one is the outer and comes
+    first, and a runtime call comes before a driver call of the same times.
+    """
 
     name: str
     about: str
@@ -125,7 +129,7 @@ API_CALLS = TableSchema(
         _r("name", TEXT, "function, without version suffix"),
         _c("is_launch", _BOOL, "whether the function launches kernels or a graph, by its name"),
     ),
-    ("start_ns", "-end_ns", "pid", "tid", "correlation_id", "name"),
+    ("start_ns", "-end_ns", "-domain", "pid", "tid", "correlation_id", "name"),
 )
 
 RANGES = TableSchema(

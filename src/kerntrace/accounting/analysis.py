@@ -1,0 +1,95 @@
+"""From a trace to its account: rules first, then steps, then the ledger where the rules allow one. Room: accounting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kerntrace.accounting.ledger import Ledger, keep_ledger
+from kerntrace.steps.boundaries import compile_pattern, find_ranges
+from kerntrace.steps.consistency import check_steps
+from kerntrace.steps.ownership import Steps, launch_calls, own
+from kerntrace.steps.periodicity import find_period
+from kerntrace.steps.steady import steady_steps
+from kerntrace.trace.integrity import Facts, Rule, check_trace
+from kerntrace.trace.launches import Launches, join_launches
+from kerntrace.trace.model import Trace
+from kerntrace.trace.operations import Operations, first_of_launch, operations_of
+from kerntrace.trace.select import select
+from kerntrace.trace.table import Ints, Mask
+
+_BLINDING = {"kernels-recorded", "graph-node-granularity", "timestamps"}  # without these, steps cannot even be told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What part of a trace is asked about, and how its steps are told apart.
+
+    Attributes:
+        device, pid: the device and process to account for; None where the trace has one.
+        step_range: regular expression for the names of step ranges; None for the known ones.
+    """
+
+    device: int | None = None
+    pid: int | None = None
+    step_range: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A trace with its steps and ledger.
+
+    Attributes:
+        trace: the part asked about.
+        rules: every integrity rule's outcome.
+        steps: None where a rule forbids them or none was found.
+        steady: steps that headline figures are taken over.
+        ledger: None unless every rule holds.
+    """
+
+    trace: Trace
+    ops: Operations
+    rules: tuple[Rule, ...]
+    steps: Steps | None
+    steady: Mask
+    ledger: Ledger | None
+
+    @property
+    def ok(self) -> bool:
+        return all(rule.ok for rule in self.rules)
+
+
+def analyse(trace: Trace, question: Question, *, with_ledger: bool = True) -> Analysis:
+    """Check a trace, cut it into steps and, if asked and allowed, keep its ledger.
+
+    Raises:
+        KerntraceError: if a step pattern matches nothing or the device or process asked for ran nothing.
+    """
+    pattern = compile_pattern(question.step_range) if question.step_range is not None else None
+    trace = select(trace, device=question.device, pid=question.pid)
+    launches = join_launches(trace)
+    ops = operations_of(trace, launches)
+    rules = check_trace(Facts(trace, launches, ops))
+    nothing = np.zeros(0, dtype=bool)
+    if any(not rule.ok and rule.rule in _BLINDING for rule in rules):
+        return Analysis(trace, ops, tuple(rules), None, nothing, None)
+    boundaries = find_ranges(trace, pattern)
+    if boundaries is None:
+        boundaries = find_period(trace, ops)
+    if boundaries is None:
+        return Analysis(trace, ops, tuple(rules), None, nothing, None)
+    steps = own(trace, launches, ops, boundaries)
+    steady = steady_steps(steps)
+    rules += check_steps(steps, steady, _launches_without_work(trace, launches, ops, steps))
+    allowed = with_ledger and all(rule.ok for rule in rules)
+    return Analysis(trace, ops, tuple(rules), steps, steady, keep_ledger(trace, ops, steps) if allowed else None)
+
+
+def _launches_without_work(trace: Trace, launches: Launches, ops: Operations, steps: Steps) -> Ints:
+    """For each step, the kernel-launch calls begun in it of which nothing is on record."""
+    calls = trace.api_calls
+    launch, _ = launch_calls(trace, launches)
+    bare = np.flatnonzero(launch & (first_of_launch(ops, len(calls)) < 0))
+    step = np.searchsorted(steps.boundaries.begins, calls.ints("start_ns")[bare], side="right") - 1
+    return np.bincount(step[step >= 0], minlength=len(steps))

@@ -1,0 +1,188 @@
+"""The ledger: a step's wall time on the device, split to the nanosecond into work and the causes of idleness. Room: accounting.
+
+    wall = busy + device_gap + host_wait + launch_call + launch_latency + profiler + unattributed
+
+Each gap [g0, g1) ends at an operation whose launch call is [a0, a1]. No launch on record: unattributed. a1 <= g0, or the
+operation is not the first of its call: device_gap. Else what lies before a0 is host_wait (of that, what the profiler itself
+took on that thread is profiler), inside [a0, a1] launch_call, after a1 launch_latency. All int64, exact, no threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kerntrace.accounting.intervals import Pieces, Union, covered_before, gaps_within, summed, union
+from kerntrace.accounting.threads import ask, overlap
+from kerntrace.steps.ownership import Steps
+from kerntrace.trace.launches import Rows
+from kerntrace.trace.model import Trace
+from kerntrace.trace.operations import Operations, first_of_launch
+from kerntrace.trace.table import Ints, Mask
+
+GAP_TERMS = ("device_gap", "host_wait", "launch_call", "launch_latency", "profiler", "unattributed")
+HOST_EXPOSED = ("host_wait", "launch_call", "launch_latency")
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Stretches in which the device was idle. Arrays of one length; the six terms of each sum to `end - start`.
+
+    Attributes:
+        step: whose window it lies in.
+        start, end: device time in ns.
+        call: row in `trace.api_calls` of the launch that ended it, -1 where none is on record.
+        between: whether it reaches its window's end, and so lies between steps.
+        terms: by name, in ns.
+    """
+
+    step: npt.NDArray[np.intp]
+    start: Ints
+    end: Ints
+    call: Rows
+    between: Mask
+    terms: dict[str, Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Every step's account. Arrays of one length, a value a step, ns; zero for a step that owns nothing.
+
+    Attributes:
+        complete: whether later work closes the step's window. If not, the account goes to its own last operation's end, which
+            is no step's wall time, and is kept out of every headline figure.
+        within, between: the six gap terms inside the step, and of the gap that reaches its window's end.
+        overlap: by how much the summed durations of operations exceed busy, in the window.
+        gaps: the gaps, for whoever wants to know more of one.
+    """
+
+    complete: Mask
+    wall: Ints
+    busy: Ints
+    within: dict[str, Ints]
+    between: dict[str, Ints]
+    overlap: Ints
+    gaps: Gaps
+
+    def term(self, name: str) -> Ints:
+        """A gap term over the whole window, `host_exposed` (their sum), `wall` or `busy`."""
+        if name == "host_exposed":
+            return np.sum([self.term(part) for part in HOST_EXPOSED], axis=0, dtype=np.int64)
+        if name in ("wall", "busy"):
+            whole: Ints = getattr(self, name)
+            return whole
+        return self.within[name] + self.between[name]
+
+
+def keep_ledger(trace: Trace, ops: Operations, steps: Steps) -> Ledger:
+    """Account for every complete step of a trace of one device. Time is linear in operations, but for sorts."""
+    whole = np.flatnonzero((steps.operations > 0) & (steps.window_begin < steps.window_end))
+    begin, end = steps.window_begin[whole], steps.window_end[whole]
+    busy = union(ops.start, ops.end)
+    pieces = gaps_within(busy, begin, end)
+    answer = _answers(trace, ops, busy, pieces)
+    terms = _terms(trace, ops, pieces, answer)
+    between = pieces.end == end[pieces.source]
+    call = np.where(answer >= 0, ops.launch[answer], np.int32(-1)) if len(ops) else np.zeros(0, np.int32)
+    gaps = Gaps(whole[pieces.source], pieces.start, pieces.end, call, between, terms)
+    count = len(steps)
+    idle = summed(gaps.step, pieces.end - pieces.start, count)
+    wall = np.zeros(count, np.int64)
+    wall[whole] = end - begin
+    overlap = np.zeros(count, np.int64)
+    overlap[whole] = covered_before(ops.start, ops.end, end) - covered_before(ops.start, ops.end, begin)
+    overlap -= wall - idle
+    inner, outer = ~between, between
+    return Ledger(
+        steps.complete,
+        wall,
+        wall - idle,
+        {name: summed(gaps.step[inner], value[inner], count) for name, value in terms.items()},
+        {name: summed(gaps.step[outer], value[outer], count) for name, value in terms.items()},
+        overlap,
+        gaps,
+    )
+
+
+def largest_gap(gaps: Gaps, steps: int) -> npt.NDArray[np.intp]:
+    """For each step, which gap is its longest; -1 for a step without any."""
+    found = np.full(steps, -1, np.intp)
+    if len(gaps.step):
+        order = np.lexsort([gaps.end - gaps.start, gaps.step])
+        found[gaps.step[order]] = order  # the last value assigned stays: here the longest gap
+    return found
+
+
+def cause_of(gaps: Gaps, gap: int) -> str:
+    """The term that most of a gap belongs to."""
+    return max(GAP_TERMS, key=lambda term: int(gaps.terms[term][gap]))
+
+
+def _answers(trace: Trace, ops: Operations, busy: Union, gaps: Pieces) -> npt.NDArray[np.intp]:
+    """For each gap, the operation that answers for it: of those that start at its end, the one launched first.
+
+    Operations of no length cover nothing but may answer, so the operation that opens a stretch need not be the one.
+    """
+    if not len(gaps.end):
+        return np.zeros(0, np.intp)
+    opens = np.append(busy.start, np.iinfo(np.int64).max)
+    answer = np.append(busy.first, 0)[gaps.other]
+    cut = np.flatnonzero(opens[gaps.other] != gaps.end)  # gaps that end with their window, not with a stretch
+    answer[cut] = np.searchsorted(ops.start, gaps.end[cut])
+    same = ops.start[1:] == ops.start[:-1]
+    if not same.any():
+        return answer
+    tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+    best = np.arange(len(ops))
+    best[tied] = _launched_first(trace, ops, tied)
+    return best[answer]
+
+
+def _launched_first(trace: Trace, ops: Operations, tied: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """For operations that share their start with others, which one of those was launched first."""
+    calls = trace.api_calls
+    launch, start = ops.launch[tied], ops.start[tied]
+    known = launch >= 0
+    a0 = np.where(known, calls.ints("start_ns")[launch], 0) if len(calls) else np.zeros(len(tied), np.int64)
+    a1 = np.where(known, _call_ends(trace)[launch], 0) if len(calls) else a0
+    order = np.lexsort([a1, a0, ~known, start])
+    ranked = start[order]
+    leads = np.concatenate([[True], ranked[1:] != ranked[:-1]])
+    group = np.cumsum(leads) - 1
+    winner = np.empty(len(tied), np.intp)
+    winner[order] = tied[order[leads]][group]
+    return winner
+
+
+def _call_ends(trace: Trace) -> Ints:
+    """Ends of API calls; one still open when recording ended has not returned by any time on record."""
+    return trace.api_calls.ints("end_ns", null=np.iinfo(np.int64).max)
+
+
+def _terms(trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.intp]) -> dict[str, Ints]:
+    """The six terms of each gap."""
+    length = gaps.end - gaps.start
+    terms = {name: np.zeros(len(length), np.int64) for name in GAP_TERMS}
+    if not len(length):
+        return terms
+    call = ops.launch[answer]
+    launched = call >= 0
+    terms["unattributed"][~launched] = length[~launched]
+    if not launched.any():
+        return terms
+    a0, a1 = trace.api_calls.ints("start_ns")[call], _call_ends(trace)[call]
+    first = first_of_launch(ops, len(trace.api_calls))[call]
+    later_node = ops.start[answer] > ops.start[first]
+    queued = launched & ((a1 <= gaps.start) | later_node)
+    terms["device_gap"][queued] = length[queued]
+    rows = np.flatnonzero(launched & ~queued)
+    g0, g1 = gaps.start[rows], gaps.end[rows]
+    a0, a1 = np.clip(a0[rows], g0, g1), np.clip(a1[rows], g0, g1)
+    own = overlap(ask(trace, call[rows], g0, a0), trace.overheads) if len(trace.overheads) else np.zeros(len(rows), np.int64)
+    terms["profiler"][rows] = own
+    terms["host_wait"][rows] = a0 - g0 - own
+    terms["launch_call"][rows] = a1 - a0
+    terms["launch_latency"][rows] = g1 - a1
+    return terms

@@ -1,0 +1,146 @@
+"""Which phase of the engine the GPU waited for: host_wait and launch_call by the innermost range or synchronising call.
+
+Room: accounting. The ranges and calls looked at are those of the thread that made the launch call which ended the gap.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kerntrace.accounting.intervals import Union, meet, summed, union
+from kerntrace.accounting.ledger import Gaps
+from kerntrace.accounting.threads import Asked, Index, ask
+from kerntrace.steps.names import VLLM
+from kerntrace.trace.api_names import is_synchronising
+from kerntrace.trace.model import Trace
+from kerntrace.trace.table import Ints, Names
+
+NO_RANGE = "(no range)"
+_STEP = re.compile(rf"{VLLM.pattern}|^kerntrace\.step\b.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Exposed host time by phase.
+
+    Attributes:
+        names: of the phases, the one for time in no range last.
+        host_wait, launch_call: int64 ns, one row a step and one column a phase; a row sums to the step's ledger term.
+    """
+
+    names: tuple[str, ...]
+    host_wait: npt.NDArray[np.int64]
+    launch_call: npt.NDArray[np.int64]
+
+
+def attribute_phases(trace: Trace, gaps: Gaps, steps: int) -> Phases:
+    """Split each step's host_wait and launch_call by phase. The profiler's own time is in neither."""
+    wait, call = gaps.terms["host_wait"], gaps.terms["launch_call"]
+    rows = np.flatnonzero((wait > 0) | (call > 0))
+    a0 = np.clip(trace.api_calls.ints("start_ns")[gaps.call[rows]], gaps.start[rows], gaps.end[rows])
+    asked = ask(trace, gaps.call[rows], gaps.start[rows], a0 + call[rows])
+    names, labels = _labelled(trace, asked)
+    step = gaps.step[rows]
+    shape = steps, len(names)
+    at_launch = a0 - gaps.start[rows] + asked.start
+    waited = _split(asked.start, at_launch, labels, step, shape) - _split_own(trace, asked, at_launch, labels, step, shape)
+    return Phases(names, waited, _split(at_launch, asked.end, labels, step, shape))
+
+
+def phase_name(name: str) -> str:
+    """The phase a range's name stands for: a step's own range, whose numbers differ from step to step, is one phase."""
+    return "execute step" if _STEP.search(name) else name
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """Disjoint stretches of the line, ascending, each with the number of its phase; the rest of the line is in no range."""
+
+    stretches: Union
+    phase: Index
+
+
+def _labelled(trace: Trace, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
+    """The innermost range or synchronising call at every place of the line."""
+    numbers: dict[str, int] = {}
+    begins, ends, phases = [], [], []
+    sync = trace.api_calls.names("name").where(is_synchronising) if len(trace.api_calls) else np.zeros(0, bool)
+    for table, chosen in ((trace.ranges, trace.ranges.valid("start_ns")), (trace.api_calls, sync)):
+        rows = np.flatnonzero(chosen)
+        thread = asked.numbers(table.ints("pid", null=-1)[rows], table.ints("tid", null=-1)[rows])
+        rows, thread = rows[thread >= 0], thread[thread >= 0]
+        begins.append(asked.place(thread, table.ints("start_ns")[rows]))
+        ends.append(asked.place(thread, table.ints("end_ns", null=asked.origin + asked.span)[rows]))
+        phases.append(_numbered(table.names("name"), rows, numbers))
+    labels = _innermost(np.concatenate(begins), np.concatenate(ends), np.concatenate(phases))
+    return (*numbers, NO_RANGE), labels
+
+
+def _numbered(names: Names, rows: Index, numbers: dict[str, int]) -> Index:
+    codes = names.codes[rows]
+    number = np.full(len(names.values) + 1, -1, np.intp)
+    for code in np.unique(codes):
+        number[code] = numbers.setdefault(phase_name(names.values[code]) if code >= 0 else "(unnamed range)", len(numbers))
+    return number[codes]
+
+
+def _innermost(begin: Ints, end: Ints, phase: Index) -> _Labels:
+    """At every place the phase of the interval that began last among those still open.
+
+    A stack in order of beginning, from whose top the closed ones are taken when it is looked at: nested or not, the topmost
+    open one is the one that began last.
+    """
+    some = np.flatnonzero(end > begin)
+    order = some[np.lexsort([-end[some], begin[some]])]
+    starts, stops, which = begin[order].tolist(), end[order].tolist(), phase[order].tolist()
+    edges: list[tuple[int, int, int]] = []  # from, to, phase
+    open_: list[tuple[int, int]] = []  # end, phase
+    at = 0
+
+    def advance(until: int) -> None:
+        nonlocal at
+        while open_ and at < until:
+            stop, label = open_[-1]
+            if stop <= at:
+                open_.pop()
+                continue
+            to = min(stop, until)
+            edges.append((at, to, label))
+            at = to
+        at = max(at, until)
+
+    for start, stop, label in zip(starts, stops, which):
+        advance(start)
+        open_.append((stop, label))
+    advance(np.iinfo(np.int64).max)
+    found = np.array(edges, dtype=np.int64).reshape(-1, 3)
+    return _Labels(Union(found[:, 0], found[:, 1], np.arange(len(found))), found[:, 2])
+
+
+def _split(start: Ints, end: Ints, labels: _Labels, step: Index, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    """The lengths of intervals by (step, phase), the last phase taking what lies in none."""
+    pieces = meet(start, end, labels.stretches)
+    place = step[pieces.source] * shape[1] + labels.phase[pieces.other]
+    table = summed(place, pieces.end - pieces.start, shape[0] * shape[1]).reshape(shape)
+    table[:, -1] += summed(step, end - start, shape[0]) - table.sum(axis=1)
+    return table
+
+
+def _split_own(
+    trace: Trace, asked: Asked, until: Ints, labels: _Labels, step: Index, shape: tuple[int, int]
+) -> npt.NDArray[np.int64]:
+    """The profiler's own time before the launch calls by (step, phase), to be taken off host_wait."""
+    own = trace.overheads
+    if not len(own) or not len(until):
+        return np.zeros(shape, np.int64)
+    number = asked.numbers(own.ints("pid", null=-1), own.ints("tid", null=-1))
+    rows = np.flatnonzero(number >= 0)
+    begin = asked.place(number[rows], own.ints("start_ns")[rows])
+    finish = asked.place(number[rows], own.ints("end_ns")[rows])
+    order = np.argsort(begin, kind="stable")
+    pieces = meet(asked.start, until, union(begin[order], finish[order]))
+    return _split(pieces.start, pieces.end, labels, step[pieces.source], shape)

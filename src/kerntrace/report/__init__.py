@@ -1,0 +1,1 @@
+"""Figures for people and machines: JSON documents and terminal tables. Room: report."""

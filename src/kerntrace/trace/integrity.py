@@ -1,0 +1,307 @@
+"""What must hold of a trace before any figure is taken from it: the rules that need no steps. Room: trace.
+
+A rule that fails refuses the figures it touches and says which rule, which rows, and how to capture again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kerntrace.trace.api_names import is_graph_launch
+from kerntrace.trace.launches import Launches
+from kerntrace.trace.model import Trace, devices, pids
+from kerntrace.trace.operations import Operations, first_of_launch, starts_before_launch
+from kerntrace.trace.table import Ints, Mask, Table
+from kerntrace.units import duration
+
+LONGEST_NS = 24 * 3600 * 10**9  # no kernel, copy or recording of decode steps lasts a day
+SKEW_TOLERANCE_NS = 100  # both clocks are read in ns but converted from ticks, each rounded
+
+NODE_LEVEL = "nsys profile --cuda-graph-trace=node, or kerntrace record"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The outcome of one rule.
+
+    Attributes:
+        rule: its name.
+        ok: whether figures may be taken.
+        detail: what was found, with counts and rows.
+        fix: how to capture again; empty where the rule holds.
+    """
+
+    rule: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the rules look at."""
+
+    trace: Trace
+    launches: Launches
+    ops: Operations
+
+
+def check_trace(facts: Facts) -> list[Rule]:
+    """Every rule that needs no steps, in the order in which a person should read them."""
+    return [rule(facts) for rule in RULES]
+
+
+def _kernels(facts: Facts) -> Rule:
+    count = len(facts.trace.kernels)
+    spans = facts.trace.manifest.capture.whole_graph_replays
+    if count or spans:
+        return Rule("kernels-recorded", True, f"{count} kernels, {len(facts.trace.memops)} memops")
+    calls = int(np.count_nonzero(facts.trace.api_calls.mask("is_launch")))
+    return Rule(
+        "kernels-recorded",
+        False,
+        f"no kernel on record, though {calls} kernel launch calls are: there is nothing to account for",
+        "Record with CUDA tracing on (nsys profile -t cuda,nvtx), in the process that runs the model.",
+    )
+
+
+def _granularity(facts: Facts) -> Rule:
+    name = "graph-node-granularity"
+    spans = facts.trace.manifest.capture.whole_graph_replays
+    graph = _graph_launches(facts)
+    launched = np.zeros(len(graph), dtype=bool)
+    launched[facts.ops.launch[facts.ops.launch >= 0]] = True
+    with_nodes = int(np.count_nonzero(graph & launched))
+    replays = int(np.count_nonzero(graph))
+    if (spans and not with_nodes) or (replays and not with_nodes and not _only_cut(facts, graph)):
+        told = f"{spans} replays recorded as one span each" if spans else f"{replays} graph launches without one kernel"
+        return Rule(
+            name,
+            False,
+            f"graphs were traced as a whole, not node by node: {told}. Kernel counts and busy time cannot be known",
+            f"Record again at node level: {NODE_LEVEL} (--cuda-graph-trace=node).",
+        )
+    return Rule(name, True, f"{with_nodes} of {replays} graph launches have kernels on record" if replays else "no graph launches")
+
+
+def _only_cut(facts: Facts, graph: Mask) -> bool:
+    """Whether every graph launch lies outside the launches whose work is on record, at the recording's head or tail."""
+    inside = _recorded_stretch(facts)
+    return not bool(np.any(graph & inside))
+
+
+def _coverage(facts: Facts) -> Rule:
+    name = "replay-coverage"
+    graph = _graph_launches(facts) & _recorded_stretch(facts)
+    replays = int(np.count_nonzero(graph))
+    if not replays:
+        return Rule(name, True, "no graph launches")
+    seen, expected = _nodes(facts, graph)
+    short = int(np.count_nonzero(seen < expected))
+    share = seen.sum() / expected.sum() if expected.sum() else 0.0
+    if short:
+        missing = int((expected - seen).sum())
+        return Rule(
+            name,
+            False,
+            f"{short} of {replays} graph replays are under-recorded: coverage {100 * share:.1f} %, {missing} kernels missing",
+            f"Record fewer steps or with larger buffers, at node level ({NODE_LEVEL}).",
+        )
+    return Rule(name, True, f"{replays} graph replays, coverage 100 %")
+
+
+def _nodes(facts: Facts, graph: Mask) -> tuple[Ints, Ints]:
+    """For each chosen graph launch, the nodes recorded and those expected: all that were seen over its graph's replays."""
+    rows = np.flatnonzero(graph)
+    number = np.full(len(graph), -1, np.int64)
+    number[rows] = np.arange(len(rows))
+    launch, node, which = [], [], []
+    for table, of in ((facts.trace.kernels, facts.launches.of_kernels), (facts.trace.memops, facts.launches.of_memops)):
+        replay = np.where(of >= 0, number[of], -1) if len(number) else np.full(len(of), -1)
+        chosen = np.flatnonzero(replay >= 0)
+        launch.append(replay[chosen])
+        node.append(table.ints("graph_node_id", null=-1)[chosen])
+        which.append(table.ints("graph_id", null=-1)[chosen])
+    replay, nodes, ids = (np.concatenate(part) for part in (launch, node, which))
+    count = np.bincount(replay, minlength=len(rows))
+    if not np.any(nodes >= 0):  # without node ids, only a replay of which nothing is on record can be told
+        return count, np.where(count > 0, count, int(np.median(count[count > 0])) if count.any() else 1)
+    graph_of = np.full(len(rows), -1, np.int64)
+    graph_of[replay] = np.where(ids >= 0, ids, nodes >> 32)
+    distinct, nodes_code = np.unique(nodes, return_inverse=True)
+    seen = np.bincount(np.unique(replay * len(distinct) + nodes_code) // len(distinct), minlength=len(rows))
+    graphs, graph_code = np.unique(graph_of, return_inverse=True)
+    pairs = np.unique(graph_code[replay] * len(distinct) + nodes_code)
+    union = np.bincount(pairs // len(distinct), minlength=len(graphs))
+    expected = union[graph_code]
+    known = graph_of >= 0
+    return seen, np.where(known, expected, int(np.median(expected[known])) if known.any() else 1)
+
+
+def _graph_launches(facts: Facts) -> Mask:
+    calls = facts.trace.api_calls
+    if not len(calls):
+        return np.zeros(0, dtype=bool)
+    graph = calls.names("name").where(is_graph_launch)
+    if not graph.any():
+        return graph
+    return graph & facts.launches.is_outermost & np.isin(calls.ints("pid", null=-1), pids(facts.trace))
+
+
+def _recorded_stretch(facts: Facts) -> Mask:
+    """Calls from the first to the last one whose work is on record; what lies outside was cut off by the recording's ends."""
+    inside = np.zeros(len(facts.trace.api_calls), dtype=bool)
+    launched = facts.ops.launch[facts.ops.launch >= 0]
+    if len(launched):
+        inside[launched.min() : launched.max() + 1] = True
+    else:
+        inside[:] = True
+    return inside
+
+
+def _timestamps(facts: Facts) -> Rule:
+    found: list[str] = []
+    for name in ("kernels", "memops", "api_calls"):
+        found += _bad_times(facts.trace.table(name), name)
+    if found:
+        return Rule("timestamps", False, "; ".join(found), "Record again; zero timestamps come from buffers read too early.")
+    return Rule("timestamps", True, "every record has a start and an end, no duration is negative or absurd")
+
+
+def _bad_times(table: Table, name: str) -> list[str]:
+    if not len(table):
+        return []
+    table.load(["start_ns", "end_ns"])
+    timed = table.valid("start_ns") & table.valid("end_ns")
+    start, end = table.ints("start_ns"), table.ints("end_ns")
+    late = end < start
+    length = end - start  # wraps around only where an end is absurd, which the next line finds by itself
+    centre = int(np.median(start[timed])) if timed.any() else 0
+    far = (np.abs(start - np.float64(centre)) > 30.0 * LONGEST_NS) | (np.abs(end - np.float64(centre)) > 30.0 * LONGEST_NS)
+    absurd = ~late & ((length > LONGEST_NS) | (length < 0) | far)
+    kinds = [("a negative duration", timed & late), ("an absurd duration or time", timed & absurd)]
+    if name != "api_calls":  # a call may be open when recording ends
+        kinds.insert(0, ("a zero (missing) timestamp", ~timed))
+    return [f"{_count(mask)} of {len(table)} {name} have {what} (rows {_rows(mask)})" for what, mask in kinds if mask.any()]
+
+
+def _duplicates(facts: Facts) -> Rule:
+    found = []
+    for name in ("kernels", "memops", "api_calls"):
+        table = facts.trace.table(name)
+        same = _same_as_before(table)
+        if same.any():
+            found.append(f"{_count(same)} of {len(table)} {name} are duplicates of the record before (rows {_rows(same)})")
+    if found:
+        return Rule("duplicate-records", False, "; ".join(found), "Record again with one profiler; export the report afresh.")
+    return Rule("duplicate-records", True, "no record is there twice")
+
+
+def _same_as_before(table: Table) -> Mask:
+    """Rows equal to the one before in all that identifies a record. Rows are ordered by just that."""
+    same = np.zeros(len(table), dtype=bool)
+    if len(table) < 2:
+        return same
+    columns = [name.lstrip("-") for name in table.schema.order]
+    start = table.ints("start_ns", null=-1)
+    tied = np.flatnonzero(start[1:] == start[:-1]) + 1  # the other columns are looked at only where starts are equal
+    for name in columns:
+        values = table.names(name).codes if name in ("name", "kind") else table.ints(name, null=-1)
+        tied = tied[values[tied] == values[tied - 1]]
+        if not len(tied):
+            return same
+    if "graph_node_id" in columns:  # of no length and without a node id, two records may be two kernels of one replay
+        telling = (table.ints("end_ns")[tied] > start[tied]) | table.valid("graph_node_id")[tied]
+        tied = tied[telling & table.valid("start_ns")[tied]]
+    same[tied] = True
+    return same
+
+
+def _dropped(facts: Facts) -> Rule:
+    dropped = facts.trace.manifest.capture.dropped_records
+    if dropped:
+        return Rule(
+            "dropped-records", False, f"the recorder lost {dropped} records: counts and busy time are too low",
+            "Record fewer steps or with larger buffers.",
+        )
+    return Rule("dropped-records", True, "the recorder says it lost none" if dropped == 0 else "the recorder does not say")
+
+
+def _skew(facts: Facts) -> Rule:
+    name = "clock-skew"
+    early = starts_before_launch(facts.trace, facts.ops)
+    if not len(early):
+        return Rule(name, True, "no launch on record to compare clocks by")
+    bound, count = int(early.max()), int(np.count_nonzero(early > 0))
+    if bound > SKEW_TOLERANCE_NS:
+        return Rule(
+            name,
+            False,
+            f"{count} of {len(early)} operations start before their launch call, by up to {duration(bound)}: the device clock is"
+            f" behind the host's by at least that, and host terms would be wrong by as much",
+            "Record again; compare with another profiler's trace of the same run.",
+        )
+    least = f"the shortest time from launch call to start is {duration(-bound)}" if bound < 0 else f"by at most {bound} ns"
+    return Rule(name, True, f"no operation starts before its launch call; {least}, so the device clock is not further behind")
+
+
+def _reuse(facts: Facts) -> Rule:
+    calls, outer = facts.trace.api_calls, facts.launches.outer
+    inner = np.flatnonzero(~facts.launches.is_outermost)
+    first = first_of_launch(facts.ops, len(calls)) >= 0
+    inner = inner[first[outer[inner]]]  # an id matters only where work hangs on it
+    start, end = calls.ints("start_ns"), calls.ints("end_ns", null=np.iinfo(np.int64).max)
+    reused = inner[start[inner] >= end[outer[inner]]]
+    reused = reused[end[reused] > start[reused]]
+    if len(reused):
+        return Rule(
+            "correlation-ids", False,
+            f"{len(reused)} API calls reuse the correlation id of an earlier call that had returned (rows {_listed(reused)}):"
+            " kernels cannot be joined to their launch",
+            "Export the report again, one process at a time.",
+        )
+    return Rule("correlation-ids", True, f"ids are unique within a process; {len(inner)} calls lie inside the launch they share one with")
+
+
+def _one_of(name: str, option: str, noun: str, values: Callable[[Trace], Ints]) -> Callable[[Facts], Rule]:
+    def rule(facts: Facts) -> Rule:
+        found = values(facts.trace)
+        told = ", ".join(str(v) for v in found[:8]) + (", ..." if len(found) > 8 else "")
+        if len(found) > 1:
+            return Rule(
+                name, False, f"work of {len(found)} {noun} is in this trace ({told}): one ledger cannot speak for both",
+                f"Choose one with {option}, e.g. {option} {found[-1]}.",
+            )
+        return Rule(name, True, f"{noun[:-1] if noun != 'processes' else 'process'} {told}" if len(found) else "none")
+
+    return rule
+
+
+def _count(mask: Mask) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _rows(mask: Mask) -> str:
+    return _listed(np.flatnonzero(mask))
+
+
+def _listed(rows: npt.NDArray[np.intp]) -> str:
+    return ", ".join(str(r) for r in rows[:3]) + (", ..." if len(rows) > 3 else "")
+
+
+RULES: Iterable[Callable[[Facts], Rule]] = (
+    _kernels,
+    _granularity,
+    _coverage,
+    _timestamps,
+    _duplicates,
+    _dropped,
+    _skew,
+    _reuse,
+    _one_of("one-device", "--device", "devices", devices),
+    _one_of("one-process", "--pid", "processes", pids),
+)
