@@ -15,7 +15,7 @@ from kerntrace.steps.steady import steady_steps
 from kerntrace.trace.integrity import Facts, Rule, check_trace
 from kerntrace.trace.launches import Launches, join_launches
 from kerntrace.trace.model import Trace
-from kerntrace.trace.operations import Operations, first_of_launch, operations_of
+from kerntrace.trace.operations import Operations, operations_of
 from kerntrace.trace.select import select
 from kerntrace.trace.table import Ints, Mask
 
@@ -90,6 +90,6 @@ def _launches_without_work(trace: Trace, launches: Launches, ops: Operations, st
     """For each step, the kernel-launch calls begun in it of which nothing is on record."""
     calls = trace.api_calls
     launch, _ = launch_calls(trace, launches)
-    bare = np.flatnonzero(launch & (first_of_launch(ops, len(calls)) < 0))
+    bare = np.flatnonzero(launch & (ops.first < 0))
     step = np.searchsorted(steps.boundaries.begins, calls.ints("start_ns")[bare], side="right") - 1
     return np.bincount(step[step >= 0], minlength=len(steps))

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kerntrace.accounting.intervals import Pieces, Union, covered_before, gaps_within, summed, union
+from kerntrace.accounting.intervals import Pieces, Union, covered_before, gaps_within, union
 from kerntrace.accounting.threads import ask, overlap
 from kerntrace.steps.ownership import Steps
 from kerntrace.trace.launches import Rows
 from kerntrace.trace.model import Trace
-from kerntrace.trace.operations import Operations, first_of_launch
+from kerntrace.trace.operations import Operations
 from kerntrace.trace.table import Ints, Mask
 
 GAP_TERMS = ("device_gap", "host_wait", "launch_call", "launch_latency", "profiler", "unattributed")
@@ -88,19 +88,22 @@ def keep_ledger(trace: Trace, ops: Operations, steps: Steps) -> Ledger:
     call = np.where(answer >= 0, ops.launch[answer], np.int32(-1)) if len(ops) else np.zeros(0, np.int32)
     gaps = Gaps(whole[pieces.source], pieces.start, pieces.end, call, between, terms)
     count = len(steps)
-    idle = summed(gaps.step, pieces.end - pieces.start, count)
+    leads = _leads(gaps.step)
+    at_end = np.flatnonzero(between)
+    outer = {name: _placed(gaps.step[at_end], value[at_end], count) for name, value in terms.items()}
+    idle = _by_step(gaps.step, leads, pieces.end - pieces.start, count)
     wall = np.zeros(count, np.int64)
     wall[whole] = end - begin
     overlap = np.zeros(count, np.int64)
-    overlap[whole] = covered_before(ops.start, ops.end, end) - covered_before(ops.start, ops.end, begin)
+    covered = covered_before(ops.start, ops.end, np.concatenate([begin, end]))
+    overlap[whole] = covered[len(begin) :] - covered[: len(begin)]
     overlap -= wall - idle
-    inner, outer = ~between, between
     return Ledger(
         steps.complete,
         wall,
         wall - idle,
-        {name: summed(gaps.step[inner], value[inner], count) for name, value in terms.items()},
-        {name: summed(gaps.step[outer], value[outer], count) for name, value in terms.items()},
+        {name: _by_step(gaps.step, leads, value, count) - outer[name] for name, value in terms.items()},
+        outer,
         overlap,
         gaps,
     )
@@ -110,9 +113,33 @@ def largest_gap(gaps: Gaps, steps: int) -> npt.NDArray[np.intp]:
     """For each step, which gap is its longest; -1 for a step without any."""
     found = np.full(steps, -1, np.intp)
     if len(gaps.step):
-        order = np.lexsort([gaps.end - gaps.start, gaps.step])
-        found[gaps.step[order]] = order  # the last value assigned stays: here the longest gap
+        length = gaps.end - gaps.start
+        leads = _leads(gaps.step)
+        most = np.zeros(steps, np.int64)
+        most[gaps.step[leads]] = np.maximum.reduceat(length, leads)
+        longest = np.flatnonzero(length == most[gaps.step])[::-1]
+        found[gaps.step[longest]] = longest  # the last value assigned stays: of equally long gaps the earliest
     return found
+
+
+def _leads(step: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Where each step's gaps begin; gaps are in order of step."""
+    return np.flatnonzero(np.concatenate([[True], step[1:] != step[:-1]])) if len(step) else np.zeros(0, np.intp)
+
+
+def _by_step(step: npt.NDArray[np.intp], leads: npt.NDArray[np.intp], value: Ints, count: int) -> Ints:
+    """Sums over each step's gaps, in integers."""
+    total = np.zeros(count, np.int64)
+    if len(step):
+        total[step[leads]] = np.add.reduceat(value, leads)
+    return total
+
+
+def _placed(step: npt.NDArray[np.intp], value: Ints, count: int) -> Ints:
+    """One value a step, zero for the others: at most one gap reaches a window's end."""
+    whole = np.zeros(count, np.int64)
+    whole[step] = value
+    return whole
 
 
 def cause_of(gaps: Gaps, gap: int) -> str:
@@ -173,8 +200,7 @@ def _terms(trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.i
     if not launched.any():
         return terms
     a0, a1 = trace.api_calls.ints("start_ns")[call], _call_ends(trace)[call]
-    first = first_of_launch(ops, len(trace.api_calls))[call]
-    later_node = ops.start[answer] > ops.start[first]
+    later_node = ops.start[answer] > ops.start[ops.first[call]]
     queued = launched & ((a1 <= gaps.start) | later_node)
     terms["device_gap"][queued] = length[queued]
     rows = np.flatnonzero(launched & ~queued)

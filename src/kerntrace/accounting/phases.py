@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kerntrace.accounting.intervals import Union, meet, summed, union
+from kerntrace.accounting.intervals import Union, meet, meet_in_groups, summed, union
 from kerntrace.accounting.ledger import Gaps
 from kerntrace.accounting.threads import Asked, Index, ask
 from kerntrace.steps.names import VLLM
@@ -123,9 +123,17 @@ def _innermost(begin: Ints, end: Ints, phase: Index) -> _Labels:
 
 def _split(start: Ints, end: Ints, labels: _Labels, step: Index, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     """The lengths of intervals by (step, phase), the last phase taking what lies in none."""
-    pieces = meet(start, end, labels.stretches)
-    place = step[pieces.source] * shape[1] + labels.phase[pieces.other]
-    table = summed(place, pieces.end - pieces.start, shape[0] * shape[1]).reshape(shape)
+    some = end > start
+    if not some.all():
+        start, end, step = start[some], end[some], step[some]
+    if np.any(start[1:] < start[:-1]):
+        order = np.argsort(start, kind="stable")
+        start, end, step = start[order], end[order], step[order]
+    if np.any(start[1:] < end[:-1]):  # steps out of order have windows that overlap, and share gaps
+        parts = [_split(start[step == s], end[step == s], labels, step[step == s], shape) for s in np.unique(step)]
+        return np.sum(parts, axis=0, dtype=np.int64)
+    stretch, group, length = meet_in_groups(start, end, step, labels.stretches)
+    table = summed(group * shape[1] + labels.phase[stretch], length, shape[0] * shape[1]).reshape(shape)
     table[:, -1] += summed(step, end - start, shape[0]) - table.sum(axis=1)
     return table
 

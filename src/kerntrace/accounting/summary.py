@@ -12,7 +12,6 @@ from kerntrace.accounting.ledger import GAP_TERMS, Ledger
 from kerntrace.accounting.phases import Phases, attribute_phases
 from kerntrace.steps.names import KINDS
 from kerntrace.steps.ownership import Steps
-from kerntrace.trace.operations import first_of_launch
 from kerntrace.trace.table import Ints
 
 TERMS = ("wall", "busy", "host_exposed", *GAP_TERMS)
@@ -116,13 +115,13 @@ def delays_of(analysis: Analysis) -> Delays:
     if steps is None or not len(calls):
         nothing = np.full(0 if steps is None else len(steps), np.nan)
         return Delays(nothing, nothing)
-    first = first_of_launch(ops, len(calls))
-    call = np.flatnonzero(first >= 0)
-    op = first[call]
-    step = steps.owner[op]
-    call, op, step = call[step >= 0], op[step >= 0], step[step >= 0]
-    latency = ops.start[op] - calls.ints("start_ns")[call]
-    delay = ops.start[op] - calls.ints("end_ns", null=np.iinfo(np.int64).max)[call]
+    call = np.flatnonzero(ops.first >= 0)
+    step = steps.owner[ops.first[call]]
+    if len(step) and step.min() < 0:
+        call, step = call[step >= 0], step[step >= 0]
+    start = ops.start[ops.first[call]]
+    latency = start - calls.ints("start_ns")[call]
+    delay = start - calls.ints("end_ns", null=np.iinfo(np.int64).max)[call]
     after = delay >= 0
     return Delays(_mean(step[after], delay[after], len(steps)), _mean(step, latency, len(steps)))
 

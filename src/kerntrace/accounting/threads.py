@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kerntrace.accounting.intervals import Pieces, meet, summed, union
 from kerntrace.trace.launches import Rows
 from kerntrace.trace.model import Trace
-from kerntrace.trace.table import Ints, Table
+from kerntrace.trace.table import Ints, Table, distinct
 
 Index = npt.NDArray[np.intp]
 
@@ -52,9 +52,9 @@ def ask(trace: Trace, call: Rows, start: Ints, end: Ints) -> Asked:
     """The intervals [start, end), each on the thread of an API call."""
     calls = trace.api_calls
     pid, tid = calls.ints("pid", null=-1)[call], calls.ints("tid", null=-1)[call]
-    pids, tids = np.unique(pid).astype(np.int64), np.unique(tid).astype(np.int64)
+    pids, tids = distinct(pid), distinct(tid)
     key = _rank(pids, pid) * len(tids) + _rank(tids, tid)
-    threads = np.unique(key)
+    threads = distinct(key)
     origin = int(start.min()) if len(start) else 0
     span = int(end.max()) - origin + 1 if len(end) else 1
     offset = _rank(threads, key) * np.int64(span) - origin

@@ -8,9 +8,10 @@ The rule
     block may differ from the second, and the last from the one before it, in at most a quarter of their kernels (a first
     layer that has no residual to add, a last one whose norm belongs to the head), as long as two blocks in a row are equal.
     Of the stretches of one period the one with most blocks counts; of those, the one with fewest differing kernels; of
-    those, the earliest: a motif begins where its run begins.
-    A period counts if its stretch covers at least 1/min(k, 4) of the step. The motif is that of the smallest period
-    whose stretch covers at least nine tenths of what the best period covers: a layer, not two layers taken together.
+    those, the one with fewest of them in the first block; of those, the earliest: a motif begins where its run begins.
+    A stretch covers its kernels that do not differ. A period counts if its stretch covers at least 1/min(k, 4) of the step.
+    The motif is that of the smallest period whose stretch covers at least nine tenths of what the best period covers: a
+    layer, not two layers taken together.
 
 Time is linear in kernels times periods tried, each a vectorised comparison.
 """
@@ -114,7 +115,7 @@ def _reach(tokens: Tokens) -> Places:
 
 
 def _covered(motif: Motif | None) -> int:
-    return motif.repeats * motif.period if motif else 0
+    return motif.repeats * motif.period - motif.first_differs - motif.last_differs if motif else 0
 
 
 def _of_period(tokens: Tokens, period: int) -> Motif | None:
@@ -126,11 +127,10 @@ def _of_period(tokens: Tokens, period: int) -> Motif | None:
         return None
     before = np.concatenate([[0], np.cumsum(differs)])
     options = [_in_run(before, int(edges[run]) + 1, int(edges[run + 1]), period) for run in runs]
-    fewer, odd, start, first = min(options)
-    covered = -fewer * period
-    if covered * min(-fewer, _COVER) < len(tokens):
-        return None
-    return Motif(period, -fewer, start, start, len(tokens) - start - covered, first, odd - first)
+    fewer, odd, first, start = min(options)
+    rest_after = len(tokens) - start + fewer * period
+    motif = Motif(period, -fewer, start, start, rest_after, first, odd - first)
+    return motif if _covered(motif) * min(-fewer, _COVER) >= len(tokens) else None
 
 
 def _in_run(before: Places, begin: int, end: int, period: int) -> tuple[int, int, int, int]:
@@ -141,7 +141,7 @@ def _in_run(before: Places, begin: int, end: int, period: int) -> tuple[int, int
         begin, end: the run, at least one period long.
 
     Returns:
-        Blocks (negative: more is less), kernels that differ at either end, the first block's place, those that differ in it.
+        Blocks (negative: more is less), kernels that differ at either end, those of them in the first block, its place.
     """
     start = np.arange(begin, min(begin + period, end - period + 1))
     equal = (end - start) // period
@@ -151,8 +151,8 @@ def _in_run(before: Places, begin: int, end: int, period: int) -> tuple[int, int
     blocks = 1 + equal + has_first + has_last
     begins = start - period * has_first
     odd = first + last
-    best = np.lexsort([begins, odd, -blocks])[0]
-    return -int(blocks[best]), int(odd[best]), int(begins[best]), int(first[best])
+    best = np.lexsort([begins, first, odd, -blocks])[0]
+    return -int(blocks[best]), int(odd[best]), int(first[best]), int(begins[best])
 
 
 def _odd_block(before: Places, at: Places, period: int) -> tuple[Places, Places]:

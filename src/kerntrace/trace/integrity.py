@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kerntrace.trace.api_names import is_graph_launch
 from kerntrace.trace.launches import Launches
 from kerntrace.trace.model import Trace, devices, pids
-from kerntrace.trace.operations import Operations, first_of_launch, starts_before_launch
+from kerntrace.trace.operations import Operations, starts_before_launch
 from kerntrace.trace.table import Ints, Mask, Table
 from kerntrace.units import duration
 
@@ -73,9 +73,7 @@ def _granularity(facts: Facts) -> Rule:
     name = "graph-node-granularity"
     spans = facts.trace.manifest.capture.whole_graph_replays
     graph = _graph_launches(facts)
-    launched = np.zeros(len(graph), dtype=bool)
-    launched[facts.ops.launch[facts.ops.launch >= 0]] = True
-    with_nodes = int(np.count_nonzero(graph & launched))
+    with_nodes = int(np.count_nonzero(graph & (facts.ops.first >= 0)))
     replays = int(np.count_nonzero(graph))
     if (spans and not with_nodes) or (replays and not with_nodes and not _only_cut(facts, graph)):
         told = f"{spans} replays recorded as one span each" if spans else f"{replays} graph launches without one kernel"
@@ -154,12 +152,11 @@ def _graph_launches(facts: Facts) -> Mask:
 
 def _recorded_stretch(facts: Facts) -> Mask:
     """Calls from the first to the last one whose work is on record; what lies outside was cut off by the recording's ends."""
+    launched = np.flatnonzero(facts.ops.first >= 0)
+    if not len(launched):
+        return np.ones(len(facts.trace.api_calls), dtype=bool)
     inside = np.zeros(len(facts.trace.api_calls), dtype=bool)
-    launched = facts.ops.launch[facts.ops.launch >= 0]
-    if len(launched):
-        inside[launched.min() : launched.max() + 1] = True
-    else:
-        inside[:] = True
+    inside[launched[0] : launched[-1] + 1] = True
     return inside
 
 
@@ -178,6 +175,8 @@ def _bad_times(table: Table, name: str) -> list[str]:
     table.load(["start_ns", "end_ns"])
     timed = table.valid("start_ns") & table.valid("end_ns")
     start, end = table.ints("start_ns"), table.ints("end_ns")
+    if timed.all() and _sane(start, end):
+        return []
     late = end < start
     length = end - start  # wraps around only where an end is absurd, which the next line finds by itself
     centre = int(np.median(start[timed])) if timed.any() else 0
@@ -187,6 +186,14 @@ def _bad_times(table: Table, name: str) -> list[str]:
     if name != "api_calls":  # a call may be open when recording ends
         kinds.insert(0, ("a zero (missing) timestamp", ~timed))
     return [f"{_count(mask)} of {len(table)} {name} have {what} (rows {_rows(mask)})" for what, mask in kinds if mask.any()]
+
+
+def _sane(start: Ints, end: Ints) -> bool:
+    """Whether, at a glance, no time can be wrong: all within a month and no duration negative or longer than a day."""
+    if min(int(start.min()), int(end.min())) < -LONGEST_NS or max(int(start.max()), int(end.max())) > 30 * LONGEST_NS:
+        return False
+    length = end - start
+    return bool(length.min() >= 0 and length.max() <= LONGEST_NS)
 
 
 def _duplicates(facts: Facts) -> Rule:
@@ -241,7 +248,7 @@ def _skew(facts: Facts) -> Rule:
         return Rule(
             name,
             False,
-            f"{count} of {len(early)} operations start before their launch call, by up to {duration(bound)}: the device clock is"
+            f"{count} of {len(early)} launches have work that starts before the launch call, by up to {duration(bound)}: the device clock is"
             f" behind the host's by at least that, and host terms would be wrong by as much",
             "Record again; compare with another profiler's trace of the same run.",
         )
@@ -252,8 +259,7 @@ def _skew(facts: Facts) -> Rule:
 def _reuse(facts: Facts) -> Rule:
     calls, outer = facts.trace.api_calls, facts.launches.outer
     inner = np.flatnonzero(~facts.launches.is_outermost)
-    first = first_of_launch(facts.ops, len(calls)) >= 0
-    inner = inner[first[outer[inner]]]  # an id matters only where work hangs on it
+    inner = inner[facts.ops.first[outer[inner]] >= 0]  # an id matters only where work hangs on it
     start, end = calls.ints("start_ns"), calls.ints("end_ns", null=np.iinfo(np.int64).max)
     reused = inner[start[inner] >= end[outer[inner]]]
     reused = reused[end[reused] > start[reused]]

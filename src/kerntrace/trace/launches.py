@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kerntrace.trace.model import Trace
-from kerntrace.trace.table import Ints, Mask, Table
+from kerntrace.trace.table import Ints, Mask, Table, distinct
 
 Rows = npt.NDArray[np.int32]
 _DENSE = 8  # a direct table may have this many places a call before sorting is the better way
@@ -34,7 +34,8 @@ class Launches:
 
     @property
     def is_outermost(self) -> Mask:
-        return self.outer == np.arange(len(self.outer), dtype=np.int32)
+        alone: Mask = self.outer == np.arange(len(self.outer), dtype=np.int32)
+        return alone
 
 
 def join_launches(trace: Trace) -> Launches:
@@ -59,10 +60,10 @@ def _keys(tables: list[Table]) -> list[Ints]:
     present = [i[k] if not k.all() else i for i, k in zip(ids, known)]
     lowest = min((int(i.min()) for i in present if len(i)), default=0)
     span = max((int(i.max()) for i in present if len(i)), default=0) - lowest + 1
-    processes = np.unique(np.concatenate([np.unique(p) for p in pids]))
+    processes = distinct(np.concatenate([distinct(p) for p in pids]))
     if span * (len(processes) + 1) >= 2**62:  # ids too far apart to be counted from one origin: number the distinct ones
-        distinct = np.unique(np.concatenate([np.unique(i) for i in present]))
-        ids, lowest, span = [np.searchsorted(distinct, i) for i in ids], 0, len(distinct) + 1
+        known_ids = np.unique(np.concatenate([np.unique(i) for i in present]))
+        ids, lowest, span = [np.searchsorted(known_ids, i) for i in ids], 0, len(known_ids) + 1
     keys = []
     for i, p, k in zip(ids, pids, known):
         key = i - lowest

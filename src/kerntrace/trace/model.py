@@ -8,7 +8,7 @@ import numpy as np
 
 from kerntrace.trace.manifest import Manifest
 from kerntrace.trace.schema import TABLES
-from kerntrace.trace.table import Ints, Table
+from kerntrace.trace.table import Ints, Table, distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +43,5 @@ def pids(trace: Trace) -> Ints:
 
 
 def _distinct(trace: Trace, column: str) -> Ints:
-    found = [np.unique(table.ints(column, null=-1)) for table in (trace.kernels, trace.memops) if len(table)]
-    return np.unique(np.concatenate(found)).astype(np.int64) if found else np.zeros(0, np.int64)
+    found = [distinct(table.ints(column, null=-1)) for table in (trace.kernels, trace.memops) if len(table)]
+    return distinct(np.concatenate(found)) if found else np.zeros(0, np.int64)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kerntrace.trace.launches import Launches, Rows
 from kerntrace.trace.model import Trace
@@ -20,6 +20,7 @@ class Operations:
         start, end: device time in ns.
         launch: row of `trace.api_calls` that launched it, -1 where none is on record.
         row: row in `trace.kernels`, or in `trace.memops` where `is_kernel` is False.
+        first: of another length, an entry an API call: the earliest operation it launched, -1 where it launched none.
     """
 
     start: Ints
@@ -27,6 +28,7 @@ class Operations:
     launch: Rows
     row: Rows
     is_kernel: Mask
+    first: Rows
 
     def __len__(self) -> int:
         return len(self.start)
@@ -36,33 +38,49 @@ def operations_of(trace: Trace, launches: Launches) -> Operations:
     """The trace's kernels and memops as one sequence. Records without timestamps are left out."""
     kernels = _timed(trace.kernels, launches.of_kernels)
     memops = _timed(trace.memops, launches.of_memops)
-    flags = [np.ones(len(kernels[0]), dtype=bool), np.zeros(len(memops[0]), dtype=bool)]
-    if not len(memops[0]):
-        return Operations(*kernels, flags[0])
-    start, end, launch, row = (np.concatenate(pair) for pair in zip(kernels, memops))
-    order = np.argsort(start, kind="stable")
-    return Operations(start[order], end[order], launch[order], row[order], np.concatenate(flags)[order])
+    calls = len(trace.api_calls)
+    if not len(memops.start):
+        return Operations(*kernels, np.ones(len(kernels.start), dtype=bool), _first(kernels.launch, calls))
+    order = np.argsort(np.concatenate([kernels.start, memops.start]), kind="stable")
+    launch = np.concatenate([kernels.launch, memops.launch])[order]
+    return Operations(
+        np.concatenate([kernels.start, memops.start])[order],
+        np.concatenate([kernels.end, memops.end])[order],
+        launch,
+        np.concatenate([kernels.row, memops.row])[order],
+        order < len(kernels.start),
+        _first(launch, calls),
+    )
 
 
-def _timed(table: Table, launch: Rows) -> tuple[Ints, Ints, Rows, Rows]:
+class _Timed(NamedTuple):
+    """Rows of one table that have timestamps."""
+
+    start: Ints
+    end: Ints
+    launch: Rows
+    row: Rows
+
+
+def _timed(table: Table, launch: Rows) -> _Timed:
     table.load(["start_ns", "end_ns"])
     start, end = table.ints("start_ns"), table.ints("end_ns")
     row = np.arange(len(table), dtype=np.int32)
     known = table.valid("start_ns") & table.valid("end_ns")
     if known.all():
-        return start, end, launch, row
-    return start[known], end[known], launch[known], row[known]
+        return _Timed(start, end, launch, row)
+    return _Timed(start[known], end[known], launch[known], row[known])
 
 
-def first_of_launch(ops: Operations, calls: int) -> Rows:
+def _first(launch: Rows, calls: int) -> Rows:
     """For each of `calls` API calls, the earliest operation it launched; -1 for one that launched none."""
-    first = np.full(calls, -1, np.int32)
-    launched = np.flatnonzero(ops.launch >= 0).astype(np.int32)
-    first[ops.launch[launched[::-1]]] = launched[::-1]  # the last value assigned stays: here the earliest operation
-    return first
+    first = np.full(calls + 1, -1, np.int32)  # the last place takes the operations without a launch
+    first[launch[::-1]] = np.arange(len(launch) - 1, -1, -1, dtype=np.int32)  # the last value assigned stays: the earliest
+    return first[:-1]
 
 
-def starts_before_launch(trace: Trace, ops: Operations) -> npt.NDArray[np.int64]:
-    """For each operation with a launch on record, how long (ns) it starts before its launch call; negative if after."""
-    launched = ops.launch >= 0
-    return trace.api_calls.ints("start_ns")[ops.launch[launched]] - ops.start[launched]
+def starts_before_launch(trace: Trace, ops: Operations) -> Ints:
+    """For each API call that launched work, how long (ns) the earliest of it starts before the call; negative if after."""
+    call = np.flatnonzero(ops.first >= 0)
+    early: Ints = trace.api_calls.ints("start_ns")[call] - ops.start[ops.first[call]]
+    return early

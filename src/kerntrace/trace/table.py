@@ -29,6 +29,9 @@ class Names:
     codes: npt.NDArray[np.int32]
     values: tuple[str, ...]
 
+    def __len__(self) -> int:
+        return len(self.codes)
+
     def text(self, row: int) -> str | None:
         code = int(self.codes[row])
         return None if code < 0 else self.values[code]
@@ -37,6 +40,13 @@ class Names:
         """Rows whose text fulfils the predicate; it is asked once for each distinct text. Null rows do not."""
         chosen = np.array([predicate(value) for value in self.values] + [False], dtype=bool)
         return chosen[self.codes]
+
+
+def distinct(values: npt.NDArray[np.integer]) -> Ints:
+    """The distinct values, ascending. Nearly every process and device column holds one value, which is told at once."""
+    if len(values) and values.min() == values.max():
+        return values[:1].astype(np.int64)
+    return np.unique(values).astype(np.int64)
 
 
 class Table:
