@@ -21,7 +21,7 @@ class Union(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Parts of intervals: piece i is [start[i], end[i]) and comes from interval `source[i]` and, in a join, meets `other[i]`."""
+    """Parts of intervals: piece i is [start[i], end[i]), of interval `source[i]` and, in a join, meets `other[i]`."""
 
     start: Ints
     end: Ints

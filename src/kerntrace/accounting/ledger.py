@@ -69,7 +69,8 @@ class Ledger:
     def term(self, name: str) -> Ints:
         """A gap term over the whole window, `host_exposed` (their sum), `wall` or `busy`."""
         if name == "host_exposed":
-            return np.sum([self.term(part) for part in HOST_EXPOSED], axis=0, dtype=np.int64)
+            exposed: Ints = np.sum([self.term(part) for part in HOST_EXPOSED], axis=0, dtype=np.int64)
+            return exposed
         if name in ("wall", "busy"):
             whole: Ints = getattr(self, name)
             return whole
@@ -155,16 +156,17 @@ def _answers(trace: Trace, ops: Operations, busy: Union, gaps: Pieces) -> npt.ND
     if not len(gaps.end):
         return np.zeros(0, np.intp)
     opens = np.append(busy.start, np.iinfo(np.int64).max)
-    answer = np.append(busy.first, 0)[gaps.other]
+    answer: npt.NDArray[np.intp] = np.append(busy.first, 0)[gaps.other]
     cut = np.flatnonzero(opens[gaps.other] != gaps.end)  # gaps that end with their window, not with a stretch
     answer[cut] = np.searchsorted(ops.start, gaps.end[cut])
     same = ops.start[1:] == ops.start[:-1]
     if not same.any():
         return answer
     tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
-    best = np.arange(len(ops))
+    best: npt.NDArray[np.intp] = np.arange(len(ops))
     best[tied] = _launched_first(trace, ops, tied)
-    return best[answer]
+    answered: npt.NDArray[np.intp] = best[answer]
+    return answered
 
 
 def _launched_first(trace: Trace, ops: Operations, tied: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -131,7 +131,8 @@ def _split(start: Ints, end: Ints, labels: _Labels, step: Index, shape: tuple[in
         start, end, step = start[order], end[order], step[order]
     if np.any(start[1:] < end[:-1]):  # steps out of order have windows that overlap, and share gaps
         parts = [_split(start[step == s], end[step == s], labels, step[step == s], shape) for s in np.unique(step)]
-        return np.sum(parts, axis=0, dtype=np.int64)
+        together: npt.NDArray[np.int64] = np.sum(parts, axis=0, dtype=np.int64)
+        return together
     stretch, group, length = meet_in_groups(start, end, step, labels.stretches)
     table = summed(group * shape[1] + labels.phase[stretch], length, shape[0] * shape[1]).reshape(shape)
     table[:, -1] += summed(step, end - start, shape[0]) - table.sum(axis=1)

@@ -45,7 +45,8 @@ class Asked:
 
     def place(self, number: Index, time: Ints) -> Ints:
         """Where a thread's time lies on the line; times outside the intervals' reach move to its ends."""
-        return number * np.int64(self.span) + (np.clip(time, self.origin, self.origin + self.span) - self.origin)
+        on_line: Ints = number * np.int64(self.span) + (np.clip(time, self.origin, self.origin + self.span) - self.origin)
+        return on_line
 
 
 def ask(trace: Trace, call: Rows, start: Ints, end: Ints) -> Asked:

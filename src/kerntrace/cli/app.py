@@ -97,5 +97,3 @@ def _say(status: int, what: str, hint: str = "") -> int:
 def _printable(text: str) -> str:
     """One line without control characters: names in messages may come from a hostile file."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:500]
-
-

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kerntrace.cli.options import JSON_LIMIT, TRACE_HELP, JsonLimit, open_trace, working
-from kerntrace.errors import DONE, UsageError
+from kerntrace.errors import DONE
+
+if TYPE_CHECKING:
+    from kerntrace.trace.model import Trace
 
 
 def import_(
@@ -18,23 +21,33 @@ def import_(
     force: Annotated[bool, typer.Option("--force", help="Replace the bundle if it exists.")] = False,
     json_limit: JsonLimit = JSON_LIMIT,
 ) -> int:
-    """Turn a trace of any known kind into a .ktrace bundle. Several files make a bundle each, beside them."""
-    from kerntrace.trace.bundle import write_bundle
+    """Turn a trace of any known kind into a .ktrace bundle. Several files become one if -o is given, else one each."""
+    from kerntrace.trace.bundle import refuse_to_overwrite
+    from kerntrace.trace.merge import merge
+
+    if output is None:
+        for file in files:
+            target = Path(bundle_name(file.name))
+            refuse_to_overwrite(target, force)
+            _write(open_trace(file, json_limit), target, force)
+        return DONE
+    refuse_to_overwrite(output, force)
+    traces = [open_trace(file, json_limit) for file in files]
+    _write(traces[0] if len(traces) == 1 else merge(traces, [str(file) for file in files]), output, force)
+    return DONE
+
+
+def _write(trace: Trace, target: Path, force: bool) -> None:
+    from kerntrace.trace.bundle import bundle_path, write_bundle
     from kerntrace.units import size
 
-    if output is not None and len(files) > 1:
-        raise UsageError("-o names one bundle, but several files are to be imported", "Import them one at a time.")
-    for file in files:
-        target = output or Path(bundle_name(file.name))
-        trace = open_trace(file, json_limit)
-        with working(f"writing {target.name}"):
-            manifest = write_bundle(trace, target, force=force)
-        written = target if target.suffix == ".ktrace" else target.with_name(target.name + ".ktrace")
-        bytes_ = sum(part.stat().st_size for part in written.iterdir())
-        rows = ", ".join(f"{info.rows} {name}" for name, info in manifest.tables.items() if info.rows)
-        print(f"{written}: {rows or 'no rows'}; {size(bytes_)}", file=sys.stderr)
-        print(f"Next: kerntrace steps {written}", file=sys.stderr)
-    return DONE
+    with working(f"writing {target.name}"):
+        manifest = write_bundle(trace, target, force=force)
+    written = bundle_path(target)
+    bytes_ = sum(part.stat().st_size for part in written.iterdir())
+    rows = ", ".join(f"{info.rows} {name}" for name, info in manifest.tables.items() if info.rows)
+    print(f"{written}: {rows or 'no rows'}; {size(bytes_)}", file=sys.stderr)
+    print(f"Next: kerntrace steps {written}", file=sys.stderr)
 
 
 def bundle_name(name: str) -> str:

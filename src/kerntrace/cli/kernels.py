@@ -52,7 +52,9 @@ def kernels(
         typical = int(cell.steps[len(cell.steps) // 2])
         found.append((cell, uses, layers_of(analysis.trace, analysis.ops, analysis.steps, typical)))
     if as_json:
-        print_json(kernels_document(analysis, [(cell, uses, layers.json() if layers else None) for cell, uses, layers in found]))
+        print_json(
+            kernels_document(analysis, [(cell, uses, layers.json() if layers else None) for cell, uses, layers in found])
+        )
     if not analysis.ok:
         refused(analysis, trace.name)
         return REFUSED

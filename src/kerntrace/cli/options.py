@@ -27,7 +27,9 @@ Device = Annotated[int | None, typer.Option("--device", help="CUDA device to acc
 Pid = Annotated[int | None, typer.Option("--pid", help="Process to account for, where a trace has several.")]
 StepRange = Annotated[
     str | None,
-    typer.Option("--step-range", metavar="REGEX", help="A step is a range whose name matches; groups batch and prefill_tokens."),
+    typer.Option(
+        "--step-range", metavar="REGEX", help="A step is a range whose name matches; groups batch and prefill_tokens."
+    ),
 ]
 JsonLimit = Annotated[
     str, typer.Option("--json-limit", metavar="SIZE", help="Most bytes of JSON to read, decompressed, e.g. 4GiB.")

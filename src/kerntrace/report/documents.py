@@ -62,7 +62,7 @@ def step_rows(analysis: Analysis, shown: list[int]) -> list[Json]:
     delays = delays_of(analysis)
     said = steps.boundaries
     columns = _lists(ledger) if ledger else {}
-    longest = largest_gap(ledger.gaps, len(steps)) if ledger else []
+    longest = largest_gap(ledger.gaps, len(steps)).tolist() if ledger else []
     rows = []
     for i in shown:
         row: Json = {
@@ -83,7 +83,7 @@ def step_rows(analysis: Analysis, shown: list[int]) -> list[Json]:
                 account[side] = {f"{name}_ns": columns[f"{side} {name}"][i] for name in GAP_TERMS}
             if longest[i] >= 0:
                 account["largest_gap_ns"] = int(ledger.gaps.end[longest[i]] - ledger.gaps.start[longest[i]])
-                account["largest_gap_cause"] = cause_of(ledger.gaps, int(longest[i]))
+                account["largest_gap_cause"] = cause_of(ledger.gaps, longest[i])
             row |= account if ledger.complete[i] else {"open_window": account}
         rows.append(row)
     return rows
@@ -227,7 +227,10 @@ def _over_cells(works: list[tuple[int | None, SameWork]]) -> Json | None:
         return None
     parts = [same_work_json(work, batch=batch) for batch, work in works]
     verdict = "same" if all(work.same for _, work in works) else "different"
-    return {"verdict": verdict, **{key: [row for part in parts for row in part[key]] for key in ("only_a", "only_b", "changed")}}
+    return {
+        "verdict": verdict,
+        **{key: [row for part in parts for row in part[key]] for key in ("only_a", "only_b", "changed")},
+    }
 
 
 def _method(analysis: Analysis) -> str | None:

@@ -15,6 +15,7 @@ from kerntrace.steps.names import KINDS
 from kerntrace.steps.ownership import Steps
 from kerntrace.steps.steady import exclusions
 from kerntrace.steps.work import KernelUse
+from kerntrace.trace.table import Ints
 from kerntrace.units import NS_PER_MS, duration, ms, share
 
 _OUTLIER = 0.2  # of a step: a single gap longer than this is named
@@ -39,7 +40,7 @@ TERM_NAMES = {
 def console() -> Console:
     """Standard output; wide enough for tables where it is not a terminal."""
     out = Console(highlight=False, soft_wrap=False)
-    return out if out.is_terminal else Console(highlight=False, width=120)
+    return out if out.is_terminal else Console(highlight=False, width=140)
 
 
 def printable(name: str, width: int = 60) -> str:
@@ -80,7 +81,8 @@ def show_check(analysis: Analysis, name: str) -> None:
 def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: str) -> None:
     """The headline cells, then the steps one by one."""
     steps, ledger = analysis.steps, analysis.ledger
-    assert steps is not None and ledger is not None  # the verb has seen to that
+    assert steps is not None  # the verb has seen to that
+    assert ledger is not None
     out = console()
     out.print(f"[bold]{printable(name)}[/]: {len(steps)} steps by {how_found(steps)}")
     for reason, count in exclusions(steps, analysis.steady).items():
@@ -91,7 +93,10 @@ def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: st
         out.print(cell_table(cell))
         shares = phase_shares(phases, cell)[:8] if phases else []
         if shares and cell.terms["host_exposed"].median:
-            made = table("  waited for the host in (mean a step)", {"  phase": "left", "not launched ms": "right", "in the call ms": "right"})
+            made = table(
+                "  waited for the host in (mean a step)",
+                {"  phase": "left", "not launched ms": "right", "in the call ms": "right"},
+            )
             for one in shares:
                 made.add_row(f"  {printable(one.name, 44)}", ms(one.host_wait), ms(one.launch_call))
             out.print(made)
@@ -103,7 +108,9 @@ def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: st
         out.print(f"... {len(shown) - _SHOWN} more steps: --json or --csv has all, --batch and --kind choose", style="dim")
     for line in _outliers(analysis, ledger):
         out.print(line, style="yellow", soft_wrap=True)
-    out.print("All times are measured, on the device's clock; a step's terms add up to its wall to the nanosecond.", style="dim")
+    out.print(
+        "All times are measured, on the device's clock; a step's terms add up to its wall to the nanosecond.", style="dim"
+    )
 
 
 def how_found(steps: Steps) -> str:
@@ -165,12 +172,13 @@ def _steps_table(analysis: Analysis, steps: Steps, ledger: Ledger, shown: list[i
     headings = ("wall", "busy", "host wait", "in call", "latency", "device gap", "other", "of it between")
     made = table(
         "steps, ms (* steady, + not closed by later work: up to its own last operation)",
-        {"step": "right", "kind": "left", "batch": "right", "kernels": "right", "launches": "right"} | dict.fromkeys(headings, "right"),
+        {"step": "right", "kind": "left", "batch": "right", "kernels": "right", "launches": "right"}
+        | dict.fromkeys(headings, "right"),
     )
     wanted = ("wall", "busy", "host_wait", "launch_call", "launch_latency", "device_gap")
     columns = {name: ledger.term(name) for name in wanted}
     other = ledger.term("profiler") + ledger.term("unattributed")
-    between = sum(ledger.between[name] for name in GAP_TERMS)
+    between: Ints = np.sum([ledger.between[name] for name in GAP_TERMS], axis=0, dtype=np.int64)
     for i in shown[:_SHOWN]:
         batch = int(steps.boundaries.batch[i])
         mark = "*" if analysis.steady[i] else " " if ledger.complete[i] or not steps.operations[i] else "+"
@@ -208,18 +216,19 @@ def show_kernels(analysis: Analysis, found: list[tuple[Cell, list[KernelUse], La
                 printable(use.family, 34),
                 printable(use.name, 44),
             )
+        if layers is not None:
+            _show_layers(out, layers)
+            out.print()
         out.print(made)
         if len(uses) > _SHOWN:
             out.print(f"... {len(uses) - _SHOWN} more kernel names: --json or --csv has all", style="dim")
-        if layers is not None:
-            _show_layers(out, layers)
         out.print()
     if not found:
         out.print("no steady step to take kernels from: see kerntrace steps", style="yellow")
 
 
 def _show_layers(out: Console, layers: Layers) -> None:
-    out.print(f"[bold]{layers.written}[/]: the motif below repeats {layers.repeats} times in a step", highlight=False)
+    out.print(f"[bold]{layers.written}[/] kernels: a motif of {layers.period} that repeats {layers.repeats} times, and the rest")
     for heading, part in (("motif", layers.motif), ("the rest", layers.rest)):
         told = ", ".join(f"{count} x {family}" if count != 1 else family for family, count in part)
         out.print(f"  {heading} ({sum(count for _, count in part)}): {escape(told)}", soft_wrap=True)

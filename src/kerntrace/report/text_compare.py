@@ -21,10 +21,9 @@ def compare_rows(comparison: Comparison) -> list[dict[str, Any]]:
     rows = []
     for pair in comparison.pairs:
         about = {"kind": pair.a.kind, "batch": pair.a.batch}
-        for name in pair.a.counts:
-            rows.append(about | _row(name, pair.a.counts[name].median, pair.b.counts[name].median))
-        for name in TERMS:
-            rows.append(about | _row(f"{name}_ns", pair.a.terms[name].median, pair.b.terms[name].median))
+        counts, terms = (pair.a.counts, pair.b.counts), (pair.a.terms, pair.b.terms)
+        rows += [about | _row(name, counts[0][name].median, counts[1][name].median) for name in counts[0]]
+        rows += [about | _row(f"{name}_ns", terms[0][name].median, terms[1][name].median) for name in TERMS]
     return rows
 
 
@@ -53,7 +52,15 @@ def _show_pair(out: Console, pair: Pair) -> None:
     out.print(f"[bold]{cell_name(a)}[/]: {verdict(pair)}")
     made = table(
         f"a step, ms ({len(a.steps)} and {len(b.steps)} steady steps)",
-        {"": "left", "A": "right", "of wall": "right", "B": "right", "of wall ": "right", "A - B": "right", "of the difference": "right"},
+        {
+            "": "left",
+            "A": "right",
+            "of wall": "right",
+            "B": "right",
+            "of wall ": "right",
+            "A - B": "right",
+            "of the difference": "right",
+        },
     )
     wall_a, wall_b = a.terms["wall"].median, b.terms["wall"].median
     for term in _ROWS:
@@ -62,11 +69,22 @@ def _show_pair(out: Console, pair: Pair) -> None:
             continue
         label = "step wall" if term == "wall" else f"  {TERM_NAMES[term]}"
         made.add_row(
-            label, ms(one), share(one, wall_a), ms(other), share(other, wall_b), ms(one - other), share(one - other, wall_a - wall_b)
+            label,
+            ms(one),
+            share(one, wall_a),
+            ms(other),
+            share(other, wall_b),
+            ms(one - other),
+            share(one - other, wall_a - wall_b),
         )
     one, other = a.terms["host_exposed"].median, b.terms["host_exposed"].median
     made.add_row(
-        "host-exposed (the three waits)", ms(one), share(one, wall_a), ms(other), share(other, wall_b), ms(one - other),
+        "host-exposed (the three waits)",
+        ms(one),
+        share(one, wall_a),
+        ms(other),
+        share(other, wall_b),
+        ms(one - other),
         share(one - other, wall_a - wall_b),
     )
     for name, label in (("kernels", "kernels"), ("launches", "launch calls"), ("graph_launches", "graph launches")):

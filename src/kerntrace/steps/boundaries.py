@@ -52,7 +52,9 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(f"--step-range {text!r} is not a regular expression: {error}", "Quote it, and escape ( and ).") from None
+        raise UsageError(
+            f"--step-range {text!r} is not a regular expression: {error}", "Quote it, and escape ( and )."
+        ) from None
 
 
 def find_ranges(trace: Trace, pattern: re.Pattern[str] | None) -> Boundaries | None:

@@ -46,7 +46,7 @@ def _count(steps: Steps, steady: Mask, missing: Ints) -> Rule:
     return Rule(name, True, "kernels a steady step: " + "; ".join(told[:6]) if told else "no steady step to compare")
 
 
-def _cells(steps: Steps, steady: Mask) -> list[tuple[str, np.ndarray]]:  # type: ignore[type-arg]
+def _cells(steps: Steps, steady: Mask) -> list[tuple[str, np.ndarray]]:
     batch = steps.boundaries.batch
     return [
         (f"batch {b}" if b >= 0 else "unknown batch", np.flatnonzero(steady & (batch == b))) for b in np.unique(batch[steady])
@@ -80,5 +80,5 @@ def _span(values: Ints) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _some(rows: np.ndarray) -> str:  # type: ignore[type-arg]
+def _some(rows: np.ndarray) -> str:
     return ", ".join(str(r) for r in rows[:4]) + (", ..." if len(rows) > 4 else "")

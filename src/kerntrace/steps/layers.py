@@ -56,5 +56,5 @@ def layers_of(trace: Trace, ops: Operations, steps: Steps, step: int) -> Layers 
     )
 
 
-def _parts(codes: np.ndarray, labels: list[str]) -> Parts:  # type: ignore[type-arg]
+def _parts(codes: np.ndarray, labels: list[str]) -> Parts:
     return tuple((labels[code], count) for code, count in Counter(codes.tolist()).items())

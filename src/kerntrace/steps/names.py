@@ -15,7 +15,9 @@ KINDS = ("decode", "prefill", "mixed", "empty", "unknown")
 UNKNOWN = -1
 
 KERNTRACE = re.compile(r"^kerntrace\.step((?: \w{1,32}=\d{1,9})*)$")
-VLLM = re.compile(r"execute_(?:\d+_)?context_(\d{1,9})\((?:sq)?(\d{1,9})[^()]*\)_generation_(\d{1,9})\((?:sq)?(\d{1,9})[^()]*\)")
+VLLM = re.compile(
+    r"execute_(?:\d+_)?context_(\d{1,9})\((?:sq)?(\d{1,9})[^()]*\)_generation_(\d{1,9})\((?:sq)?(\d{1,9})[^()]*\)"
+)
 
 
 @dataclass(frozen=True, slots=True)

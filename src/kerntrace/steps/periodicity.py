@@ -26,7 +26,7 @@ _LOOK_BACK = 32  # launches by which a cut may be moved to the pause it belongs 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Launches in order: `token` equal for equal work, `time` when each began, on the host or, without API calls, the device."""
+    """Launches in order: `token` is equal for equal work, `time` when each began (device time where no API call is known)."""
 
     token: npt.NDArray[np.intp]
     time: Ints
@@ -157,7 +157,7 @@ def _moved_back(token: npt.NDArray[np.intp], found: npt.NDArray[np.intp], distan
     if not distance or not len(reachable):
         return found
     before = token[reachable[:, None] - np.arange(distance, 0, -1)]
-    kinds, which, count = np.unique(before, axis=0, return_inverse=True, return_counts=True)
+    _, which, count = np.unique(before, axis=0, return_inverse=True, return_counts=True)
     usual = which.reshape(-1) == int(np.argmax(count))
     moved = np.where(usual, reachable - distance, reachable)
     return np.concatenate([found[found < distance], moved])

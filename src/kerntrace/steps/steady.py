@@ -19,7 +19,8 @@ def steady_steps(steps: Steps) -> Mask:
     kind is unknown (steps by a pattern or by periodicity), a neighbour is of the same kind if it ran the same kernels.
     """
     alike = _alike_next(steps)
-    return steps.complete & np.append(alike, False) & np.insert(alike, 0, False)
+    steady: Mask = steps.complete & np.append(alike, False) & np.insert(alike, 0, False)
+    return steady
 
 
 def exclusions(steps: Steps, steady: Mask) -> dict[str, int]:
@@ -34,7 +35,8 @@ def _alike_next(steps: Steps) -> Mask:
     kind, batch = steps.boundaries.kind, steps.boundaries.batch
     same_batch = (kind[:-1] == DECODE) & (kind[1:] == DECODE) & (batch[:-1] == batch[1:])
     same_work = (steps.signature[:-1] == steps.signature[1:]) & (steps.kernels[:-1] > 0)
-    return same_batch | ((kind[:-1] == UNKNOWN_KIND) & (kind[1:] == UNKNOWN_KIND) & same_work)
+    alike: Mask = same_batch | ((kind[:-1] == UNKNOWN_KIND) & (kind[1:] == UNKNOWN_KIND) & same_work)
+    return alike
 
 
 def _reasons(steps: Steps) -> npt.NDArray[np.object_]:

@@ -1,4 +1,4 @@
-"""The kernels of a cell's steps: how often and how long each runs a step, and whether two cells did the same work. Room: steps."""
+"""The kernels of a cell's steps: how often and how long each runs, and whether two cells did the same work. Room: steps."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def owned_kernels(ops: Operations, steps: Steps, chosen: Index) -> tuple[Index, 
 def sequence_of(trace: Trace, ops: Operations, steps: Steps, step: int) -> Index:
     """Rows of one step's kernels in launch order: by launch call, and within a call by start."""
     mine = np.flatnonzero((steps.owner == step) & ops.is_kernel)
-    return ops.row[mine[np.lexsort([ops.start[mine], ops.launch[mine]])]].astype(np.intp)
+    in_order = np.lexsort((ops.start[mine], ops.launch[mine].astype(np.int64)))
+    return ops.row[mine[in_order]].astype(np.intp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ def _joined(schema: TableSchema, batches: list[dict[str, pa.ChunkedArray]]) -> d
     """Batches end to end; a column that a batch lacks is null there."""
     joined = {}
     for column in schema.columns:
-        chunks = []
+        chunks: list[pa.Array] = []
         for batch in batches:
             present = batch.get(column.name)
             rows = len(next(iter(batch.values())))
@@ -194,7 +194,9 @@ def _clean_calls(columns: dict[str, pa.ChunkedArray]) -> None:
     if columns["domain"].null_count:
         told = Names(names.where(is_driver).astype(np.int32), ("runtime", "driver"))
         named = _converted(TABLES["api_calls"].column("domain").type, told, len(codes))
-        columns["domain"] = pc.if_else(pc.is_valid(columns["domain"]), columns["domain"].cast(pa.string()), named.cast(pa.string()))
+        columns["domain"] = pc.if_else(
+            pc.is_valid(columns["domain"]), columns["domain"].cast(pa.string()), named.cast(pa.string())
+        )
         columns["domain"] = columns["domain"].dictionary_encode().cast(TABLES["api_calls"].column("domain").type)
 
 

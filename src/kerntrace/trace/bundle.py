@@ -44,8 +44,8 @@ def write_bundle(trace: Trace, path: Path, *, force: bool = False) -> Manifest:
         UsageError: if `path` exists and `force` is not given, or exists and is not a bundle.
         KerntraceError: if the disk does not take it.
     """
-    path = _named(path)
-    _refuse_to_overwrite(path, force)
+    path = bundle_path(path)
+    refuse_to_overwrite(path, force)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -83,11 +83,18 @@ def read_bundle(path: Path, *, verify: bool = False) -> Trace:
     return Trace(manifest, **{name: _table(path, schema, manifest) for name, schema in TABLES.items()})
 
 
-def _named(path: Path) -> Path:
+def bundle_path(path: Path) -> Path:
+    """Where a bundle of this name is written: the name ends in .ktrace."""
     return path if path.suffix == SUFFIX else path.with_name(path.name + SUFFIX)
 
 
-def _refuse_to_overwrite(path: Path, force: bool) -> None:
+def refuse_to_overwrite(path: Path, force: bool) -> None:
+    """Stop where writing a bundle would destroy something.
+
+    Raises:
+        UsageError: if the path exists and either `force` is not given or it is not a bundle.
+    """
+    path = bundle_path(path)
     if not (path.exists() or path.is_symlink()):
         return
     if not force:
@@ -203,7 +210,9 @@ def _table(path: Path, schema: TableSchema, manifest: Manifest) -> Table:
             read = file.read(columns=[n for n in names if n in present])
             return {n: read[n].cast(schema.column(n).type) for n in read.column_names}
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise UnreadableError(f"{path}: {schema.name} cannot be read: {_line(error)}", "Import or record it again.") from None
+            raise UnreadableError(
+                f"{path}: {schema.name} cannot be read: {_line(error)}", "Import or record it again."
+            ) from None
 
     return Table(schema, rows, load)
 

@@ -83,7 +83,9 @@ def _granularity(facts: Facts) -> Rule:
             f"graphs were traced as a whole, not node by node: {told}. Kernel counts and busy time cannot be known",
             f"Record again at node level: {NODE_LEVEL} (--cuda-graph-trace=node).",
         )
-    return Rule(name, True, f"{with_nodes} of {replays} graph launches have kernels on record" if replays else "no graph launches")
+    return Rule(
+        name, True, f"{with_nodes} of {replays} graph launches have kernels on record" if replays else "no graph launches"
+    )
 
 
 def _only_cut(facts: Facts, graph: Mask) -> bool:
@@ -232,7 +234,9 @@ def _dropped(facts: Facts) -> Rule:
     dropped = facts.trace.manifest.capture.dropped_records
     if dropped:
         return Rule(
-            "dropped-records", False, f"the recorder lost {dropped} records: counts and busy time are too low",
+            "dropped-records",
+            False,
+            f"the recorder lost {dropped} records: counts and busy time are too low",
             "Record fewer steps or with larger buffers.",
         )
     return Rule("dropped-records", True, "the recorder says it lost none" if dropped == 0 else "the recorder does not say")
@@ -248,8 +252,8 @@ def _skew(facts: Facts) -> Rule:
         return Rule(
             name,
             False,
-            f"{count} of {len(early)} launches have work that starts before the launch call, by up to {duration(bound)}: the device clock is"
-            f" behind the host's by at least that, and host terms would be wrong by as much",
+            f"{count} of {len(early)} launches have work that starts before the launch call, by up to {duration(bound)}: the"
+            f" device clock is behind the host's by at least that, and host terms would be wrong by as much",
             "Record again; compare with another profiler's trace of the same run.",
         )
     least = f"the shortest time from launch call to start is {duration(-bound)}" if bound < 0 else f"by at most {bound} ns"
@@ -265,12 +269,17 @@ def _reuse(facts: Facts) -> Rule:
     reused = reused[end[reused] > start[reused]]
     if len(reused):
         return Rule(
-            "correlation-ids", False,
+            "correlation-ids",
+            False,
             f"{len(reused)} API calls reuse the correlation id of an earlier call that had returned (rows {_listed(reused)}):"
             " kernels cannot be joined to their launch",
             "Export the report again, one process at a time.",
         )
-    return Rule("correlation-ids", True, f"ids are unique within a process; {len(inner)} calls lie inside the launch they share one with")
+    return Rule(
+        "correlation-ids",
+        True,
+        f"ids are unique within a process; {len(inner)} calls lie inside the launch they share one with",
+    )
 
 
 def _one_of(name: str, option: str, noun: str, values: Callable[[Trace], Ints]) -> Callable[[Facts], Rule]:
@@ -279,7 +288,9 @@ def _one_of(name: str, option: str, noun: str, values: Callable[[Trace], Ints]) 
         told = ", ".join(str(v) for v in found[:8]) + (", ..." if len(found) > 8 else "")
         if len(found) > 1:
             return Rule(
-                name, False, f"work of {len(found)} {noun} is in this trace ({told}): one ledger cannot speak for both",
+                name,
+                False,
+                f"work of {len(found)} {noun} is in this trace ({told}): one ledger cannot speak for both",
                 f"Choose one with {option}, e.g. {option} {found[-1]}.",
             )
         return Rule(name, True, f"{noun[:-1] if noun != 'processes' else 'process'} {told}" if len(found) else "none")

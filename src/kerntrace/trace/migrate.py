@@ -34,7 +34,9 @@ def major_of(manifest: Any, where: str) -> int:
     """
     said = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(said, dict) or said.get("name") != FORMAT_NAME or type(said.get("major")) is not int:
-        raise UnreadableError(f"{where} is not a kerntrace bundle: its manifest does not say so", "Name a NAME.ktrace directory.")
+        raise UnreadableError(
+            f"{where} is not a kerntrace bundle: its manifest does not say so", "Name a NAME.ktrace directory."
+        )
     major: int = said["major"]
     if major > FORMAT_MAJOR:
         raise UnreadableError(
@@ -53,7 +55,9 @@ def migrate(bundle: RawBundle, where: str, *, chain: Mapping[int, Migration] = M
     major = int(bundle.manifest["format"]["major"])
     while major < to:
         if major not in chain:
-            raise UnreadableError(f"{where} is of format {major}, which this kerntrace no longer reads", "Use an older kerntrace.")
+            raise UnreadableError(
+                f"{where} is of format {major}, which this kerntrace no longer reads", "Use an older kerntrace."
+            )
         bundle = chain[major](bundle)
         major += 1
     return bundle

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from kerntrace.errors import UsageError
-from kerntrace.trace.model import Trace, devices, pids
 from kerntrace.trace.launches import join_launches
+from kerntrace.trace.model import Trace, devices, pids
 from kerntrace.trace.table import Ints, Mask, Table
 
 
@@ -28,7 +28,7 @@ def select(trace: Trace, *, device: int | None = None, pid: int | None = None) -
         return trace
     launches = join_launches(trace)
     here, elsewhere = (np.zeros(len(trace.api_calls), dtype=bool) for _ in range(2))
-    parts = {}
+    parts: dict[str, Table] = {}
     for name, call in (("kernels", launches.of_kernels), ("memops", launches.of_memops)):
         keep = _keep(trace.table(name), device, pid)
         here[call[keep & (call >= 0)]] = True
@@ -36,7 +36,7 @@ def select(trace: Trace, *, device: int | None = None, pid: int | None = None) -
         parts[name] = trace.table(name) if keep.all() else trace.table(name).where(keep)
     gone = elsewhere & ~here
     calls = trace.api_calls if not gone.any() else trace.api_calls.where(~gone[launches.outer])
-    return replace(trace, api_calls=calls, **parts)
+    return replace(trace, api_calls=calls, kernels=parts["kernels"], memops=parts["memops"])
 
 
 def _keep(table: Table, device: int | None, pid: int | None) -> Mask:
