@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kerntrace.steps.ownership import Steps
 from kerntrace.trace.integrity import Rule
 from kerntrace.trace.table import Ints, Mask
 
-_FALL = 0.95  # a cell's later steps keeping less than this share of its earlier ones' kernels is a fall, not a variant
+_KEPT = 0.95  # steps that keep less than this share of their like's kernels have lost some
 _RECAPTURE = "Record fewer steps or with larger buffers."
 
 
@@ -33,33 +34,48 @@ def _count(steps: Steps, steady: Mask, missing: Ints) -> Rule:
             _RECAPTURE,
         )
     for said, rows in _cells(steps, steady):
-        fall = _fall(steps.kernels[rows])
-        if fall:
-            return Rule(
-                name,
-                False,
-                f"the kernel count drifts: steps of {said} go from {fall[0]} to {fall[1]} kernels (steps {_some(rows)}),"
-                " as when records are dropped though none is reported",
-                _RECAPTURE,
-            )
+        loss = _loss(steps, rows)
+        if loss:
+            return Rule(name, False, f"the kernel count drifts: of {said}, {loss}", _RECAPTURE)
     told = [f"{_span(steps.kernels[rows])} in {len(rows)} steps of {said}" for said, rows in _cells(steps, steady)]
     return Rule(name, True, "kernels a steady step: " + "; ".join(told[:6]) if told else "no steady step to compare")
 
 
-def _cells(steps: Steps, steady: Mask) -> list[tuple[str, np.ndarray]]:
+def _cells(steps: Steps, steady: Mask) -> list[tuple[str, npt.NDArray[np.intp]]]:
     batch = steps.boundaries.batch
     return [
         (f"batch {b}" if b >= 0 else "unknown batch", np.flatnonzero(steady & (batch == b))) for b in np.unique(batch[steady])
     ]
 
 
+def _loss(steps: Steps, rows: npt.NDArray[np.intp]) -> str:
+    """What tells that records were lost though none is reported, in words; empty where nothing does.
+
+    A count that changes is no loss by itself: other kernels may be needed for a longer context. But steps that made the same
+    launch calls run as many kernels, and a count that falls from level to level does so because records are dropped.
+    """
+    kernels = steps.kernels[rows]
+    calls = steps.launches[rows] * (int(steps.graph_launches.max()) + 1) + steps.graph_launches[rows]
+    for made in np.unique(calls):
+        mine = np.flatnonzero(calls == made)
+        usual = float(np.median(kernels[mine]))
+        few = mine[kernels[mine] < _KEPT * usual]
+        if 0 < len(few) * 3 <= len(mine):
+            return f"steps {_some(rows[few])} have {_span(kernels[few])} kernels, where the same launch calls usually run {usual:g}"
+        if fall := _fall(kernels[mine]):
+            return f"steps go from {fall[0]} to {fall[1]} kernels while their launch calls stay the same"
+    if len(np.unique(kernels)) > 2 and (fall := _fall(kernels)):
+        return f"steps go from {fall[0]} to {fall[1]} kernels, from level to level"
+    return ""
+
+
 def _fall(kernels: Ints) -> tuple[int, int] | None:
-    """From and to, where the later third of a cell's steps has lost a share of the earlier third's kernels."""
+    """From and to, where the later third of some steps has lost a share of the earlier third's kernels."""
     third = max(len(kernels) // 3, 1)
     if len(kernels) < 2:
         return None
     early, late = float(np.median(kernels[:third])), float(np.median(kernels[-third:]))
-    return (int(early), int(late)) if late < _FALL * early else None
+    return (int(early), int(late)) if late < _KEPT * early else None
 
 
 def _cut(steps: Steps) -> Rule:
@@ -80,5 +96,5 @@ def _span(values: Ints) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _some(rows: np.ndarray) -> str:
+def _some(rows: npt.NDArray[np.intp]) -> str:
     return ", ".join(str(r) for r in rows[:4]) + (", ..." if len(rows) > 4 else "")
