@@ -12,6 +12,7 @@ from kerntrace.steps.consistency import check_steps
 from kerntrace.steps.ownership import Steps, launch_calls, own
 from kerntrace.steps.periodicity import find_period
 from kerntrace.steps.steady import steady_steps
+from kerntrace.trace.coverage import Coverage, replay_coverage
 from kerntrace.trace.integrity import Facts, Rule, check_trace
 from kerntrace.trace.launches import Launches, join_launches
 from kerntrace.trace.model import Trace
@@ -44,6 +45,7 @@ class Analysis:
         trace: the part asked about.
         rules: every integrity rule's outcome.
         steps: None where a rule forbids them or none was found.
+        coverage: how much of each graph replay is on record.
         steady: steps that headline figures are taken over.
         ledger: None unless every rule holds.
     """
@@ -51,6 +53,7 @@ class Analysis:
     trace: Trace
     ops: Operations
     rules: tuple[Rule, ...]
+    coverage: Coverage
     steps: Steps | None
     steady: Mask
     ledger: Ledger | None
@@ -70,20 +73,21 @@ def analyse(trace: Trace, question: Question, *, with_ledger: bool = True) -> An
     trace = select(trace, device=question.device, pid=question.pid)
     launches = join_launches(trace)
     ops = operations_of(trace, launches)
-    rules = check_trace(Facts(trace, launches, ops))
+    coverage = replay_coverage(trace, launches, ops)
+    rules = check_trace(Facts(trace, launches, ops, coverage))
     nothing = np.zeros(0, dtype=bool)
     if any(not rule.ok and rule.rule in _BLINDING for rule in rules):
-        return Analysis(trace, ops, tuple(rules), None, nothing, None)
+        return Analysis(trace, ops, tuple(rules), coverage, None, nothing, None)
     boundaries = find_ranges(trace, pattern)
     if boundaries is None:
         boundaries = find_period(trace, ops)
     if boundaries is None:
-        return Analysis(trace, ops, tuple(rules), None, nothing, None)
+        return Analysis(trace, ops, tuple(rules), coverage, None, nothing, None)
     steps = own(trace, launches, ops, boundaries)
     steady = steady_steps(steps)
     rules += check_steps(steps, steady, _launches_without_work(trace, launches, ops, steps))
     allowed = with_ledger and all(rule.ok for rule in rules)
-    return Analysis(trace, ops, tuple(rules), steps, steady, keep_ledger(trace, ops, steps) if allowed else None)
+    return Analysis(trace, ops, tuple(rules), coverage, steps, steady, keep_ledger(trace, ops, steps) if allowed else None)
 
 
 def _launches_without_work(trace: Trace, launches: Launches, ops: Operations, steps: Steps) -> Ints:

@@ -192,25 +192,36 @@ def _call_ends(trace: Trace) -> Ints:
 
 def _terms(trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.intp]) -> dict[str, Ints]:
     """The six terms of each gap."""
+    if not len(answer):
+        return {name: np.zeros(0, np.int64) for name in GAP_TERMS}
     length = gaps.end - gaps.start
-    terms = {name: np.zeros(len(length), np.int64) for name in GAP_TERMS}
-    if not len(length):
-        return terms
     call = ops.launch[answer]
     launched = call >= 0
-    terms["unattributed"][~launched] = length[~launched]
-    if not launched.any():
-        return terms
-    a0, a1 = trace.api_calls.ints("start_ns")[call], _call_ends(trace)[call]
+    if not len(trace.api_calls):
+        nothing = np.zeros(len(length), np.int64)
+        return dict.fromkeys(GAP_TERMS, nothing) | {"unattributed": length}
+    a1 = _call_ends(trace)[call]
     later_node = ops.start[answer] > ops.start[ops.first[call]]
     queued = launched & ((a1 <= gaps.start) | later_node)
-    terms["device_gap"][queued] = length[queued]
-    rows = np.flatnonzero(launched & ~queued)
-    g0, g1 = gaps.start[rows], gaps.end[rows]
-    a0, a1 = np.clip(a0[rows], g0, g1), np.clip(a1[rows], g0, g1)
-    own = overlap(ask(trace, call[rows], g0, a0), trace.overheads) if len(trace.overheads) else np.zeros(len(rows), np.int64)
-    terms["profiler"][rows] = own
-    terms["host_wait"][rows] = a0 - g0 - own
-    terms["launch_call"][rows] = a1 - a0
-    terms["launch_latency"][rows] = g1 - a1
-    return terms
+    exposed = launched & ~queued
+    a0 = np.where(exposed, trace.api_calls.ints("start_ns")[call], gaps.start)
+    np.clip(a0, gaps.start, gaps.end, out=a0)
+    np.clip(a1, a0, gaps.end, out=a1)
+    wait, own = a0 - gaps.start, _own_time(trace, call, gaps.start, a0)
+    return {
+        "device_gap": length * queued,
+        "host_wait": wait - own,
+        "launch_call": (a1 - a0) * exposed,
+        "launch_latency": (gaps.end - a1) * exposed,
+        "profiler": own,
+        "unattributed": length * ~launched,
+    }
+
+
+def _own_time(trace: Trace, call: Rows, start: Ints, end: Ints) -> Ints:
+    """The profiler's own time on the thread of each gap's launch call, of the host's wait [start, end)."""
+    own = np.zeros(len(start), np.int64)
+    if len(trace.overheads):
+        rows = np.flatnonzero(end > start)
+        own[rows] = overlap(ask(trace, call[rows], start[rows], end[rows]), trace.overheads)
+    return own

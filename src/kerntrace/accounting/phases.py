@@ -39,14 +39,14 @@ class Phases:
 
 def attribute_phases(trace: Trace, gaps: Gaps, steps: int) -> Phases:
     """Split each step's host_wait and launch_call by phase. The profiler's own time is in neither."""
-    wait, call = gaps.terms["host_wait"], gaps.terms["launch_call"]
-    rows = np.flatnonzero((wait > 0) | (call > 0))
-    a0 = np.clip(trace.api_calls.ints("start_ns")[gaps.call[rows]], gaps.start[rows], gaps.end[rows])
-    asked = ask(trace, gaps.call[rows], gaps.start[rows], a0 + call[rows])
+    if not len(gaps.call):
+        return Phases((NO_RANGE,), np.zeros((steps, 1), np.int64), np.zeros((steps, 1), np.int64))
+    waited_for = gaps.terms["host_wait"] + gaps.terms["profiler"]  # all that lies before the launch call
+    asked = ask(trace, gaps.call, gaps.start, gaps.start + waited_for + gaps.terms["launch_call"])
     names, labels = _labelled(trace, asked)
-    step = gaps.step[rows]
+    step = gaps.step
     shape = steps, len(names)
-    at_launch = a0 - gaps.start[rows] + asked.start
+    at_launch = asked.start + waited_for
     waited = _split(asked.start, at_launch, labels, step, shape) - _split_own(trace, asked, at_launch, labels, step, shape)
     return Phases(names, waited, _split(at_launch, asked.end, labels, step, shape))
 
@@ -123,9 +123,6 @@ def _innermost(begin: Ints, end: Ints, phase: Index) -> _Labels:
 
 def _split(start: Ints, end: Ints, labels: _Labels, step: Index, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     """The lengths of intervals by (step, phase), the last phase taking what lies in none."""
-    some = end > start
-    if not some.all():
-        start, end, step = start[some], end[some], step[some]
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
         start, end, step = start[order], end[order], step[order]

@@ -96,6 +96,20 @@ def phase_shares(phases: Phases, cell: Cell) -> list[PhaseShare]:
     return sorted(shares, key=lambda s: -(s.host_wait + s.launch_call))
 
 
+def graph_coverage(analysis: Analysis) -> npt.NDArray[np.float64]:
+    """For each step, the nodes on record of those that its graph replays have; NaN for a step without graph launches."""
+    steps, found = analysis.steps, analysis.coverage
+    if steps is None:
+        return np.zeros(0)
+    begun = analysis.trace.api_calls.ints("start_ns")[found.call]
+    step = np.searchsorted(steps.boundaries.begins, begun, side="right") - 1
+    seen, expected = (
+        np.bincount(step[step >= 0], weights=values[step >= 0], minlength=len(steps)) for values in (found.seen, found.expected)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(expected > 0, seen / expected, np.nan)
+
+
 @dataclass(frozen=True, slots=True)
 class Delays:
     """How long work waited after its launch, a step: means over the first operation of each launch, in ns; NaN for none.

@@ -50,14 +50,18 @@ class Asked:
 
 
 def ask(trace: Trace, call: Rows, start: Ints, end: Ints) -> Asked:
-    """The intervals [start, end), each on the thread of an API call."""
+    """The intervals [start, end), each on the thread of an API call; those of a gap without one (-1) must be empty."""
     calls = trace.api_calls
-    pid, tid = calls.ints("pid", null=-1)[call], calls.ints("tid", null=-1)[call]
+    origin = int(start.min()) if len(start) else 0
+    span = int(end.max()) - origin + 1 if len(end) else 1
+    pid, tid = calls.ints("pid", null=-1), calls.ints("tid", null=-1)
+    pids, tids = distinct(pid), distinct(tid)
+    if len(pids) == len(tids) == 1:
+        return Asked(pids, tids, np.zeros(1, np.int64), origin, span, start - origin, end - origin)
+    pid, tid = pid[call], tid[call]
     pids, tids = distinct(pid), distinct(tid)
     key = _rank(pids, pid) * len(tids) + _rank(tids, tid)
     threads = distinct(key)
-    origin = int(start.min()) if len(start) else 0
-    span = int(end.max()) - origin + 1 if len(end) else 1
     offset = _rank(threads, key) * np.int64(span) - origin
     return Asked(pids, tids, threads, origin, span, start + offset, end + offset)
 

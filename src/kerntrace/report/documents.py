@@ -8,7 +8,7 @@ from typing import Any
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.accounting.compare import Comparison
 from kerntrace.accounting.ledger import GAP_TERMS, Ledger, cause_of, largest_gap
-from kerntrace.accounting.summary import TERMS, Cell, Spread, delays_of, phase_shares, phases_of
+from kerntrace.accounting.summary import TERMS, Cell, Spread, delays_of, graph_coverage, phase_shares, phases_of
 from kerntrace.steps.names import KINDS
 from kerntrace.steps.steady import exclusions
 from kerntrace.steps.work import FamilyUse, KernelUse, SameWork
@@ -59,7 +59,7 @@ def step_rows(analysis: Analysis, shown: list[int]) -> list[Json]:
     steps, ledger = analysis.steps, analysis.ledger
     if steps is None or not analysis.ok:
         return []
-    delays = delays_of(analysis)
+    delays, covered = delays_of(analysis), graph_coverage(analysis)
     said = steps.boundaries
     columns = _lists(ledger) if ledger else {}
     longest = largest_gap(ledger.gaps, len(steps)).tolist() if ledger else []
@@ -74,6 +74,7 @@ def step_rows(analysis: Analysis, shown: list[int]) -> list[Json]:
             "kernels": int(steps.kernels[i]),
             "launches": int(steps.launches[i]),
             "graph_launches": int(steps.graph_launches[i]),
+            "graph_coverage": _number(float(covered[i])),
             "queue_delay_mean_ns": _number(float(delays.queue_delay[i])),
             "start_latency_mean_ns": _number(float(delays.launch_latency[i])),
         }

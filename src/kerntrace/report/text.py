@@ -228,7 +228,9 @@ def show_kernels(analysis: Analysis, found: list[tuple[Cell, list[KernelUse], La
 
 
 def _show_layers(out: Console, layers: Layers) -> None:
-    out.print(f"[bold]{layers.written}[/] kernels: a motif of {layers.period} that repeats {layers.repeats} times, and the rest")
+    out.print(
+        f"[bold]{layers.written}[/] kernels: a motif of {layers.period} that repeats {layers.repeats} times, and the rest"
+    )
     for heading, part in (("motif", layers.motif), ("the rest", layers.rest)):
         told = ", ".join(f"{count} x {family}" if count != 1 else family for family, count in part)
         out.print(f"  {heading} ({sum(count for _, count in part)}): {escape(told)}", soft_wrap=True)

@@ -134,5 +134,5 @@ def _signatures(trace: Trace, ops: Operations, owner: Rows, count: int) -> Ints:
     names = trace.kernels.names("name")
     number = np.random.default_rng(0).integers(1, 2**32, len(names.values) + 1).astype(np.float64)
     chosen = (owner >= 0) & ops.is_kernel
-    weights = number[names.codes[ops.row[chosen]]]
+    weights = number[names.codes[ops.row if chosen.all() else ops.row[chosen]]]
     return np.bincount(owner[chosen], weights=weights, minlength=count).astype(np.int64)

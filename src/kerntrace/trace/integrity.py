@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kerntrace.trace.api_names import is_graph_launch
+from kerntrace.trace.coverage import Coverage, graph_launches, recorded_stretch
 from kerntrace.trace.launches import Launches
 from kerntrace.trace.model import Trace, devices, pids
 from kerntrace.trace.operations import Operations, starts_before_launch
@@ -48,6 +48,7 @@ class Facts:
     trace: Trace
     launches: Launches
     ops: Operations
+    coverage: Coverage
 
 
 def check_trace(facts: Facts) -> list[Rule]:
@@ -72,10 +73,11 @@ def _kernels(facts: Facts) -> Rule:
 def _granularity(facts: Facts) -> Rule:
     name = "graph-node-granularity"
     spans = facts.trace.manifest.capture.whole_graph_replays
-    graph = _graph_launches(facts)
+    graph = graph_launches(facts.trace, facts.launches)
     with_nodes = int(np.count_nonzero(graph & (facts.ops.first >= 0)))
     replays = int(np.count_nonzero(graph))
-    if (spans and not with_nodes) or (replays and not with_nodes and not _only_cut(facts, graph)):
+    only_cut = not bool(np.any(graph & recorded_stretch(facts.ops)))
+    if (spans and not with_nodes) or (replays and not with_nodes and not only_cut):
         told = f"{spans} replays recorded as one span each" if spans else f"{replays} graph launches without one kernel"
         return Rule(
             name,
@@ -88,78 +90,23 @@ def _granularity(facts: Facts) -> Rule:
     )
 
 
-def _only_cut(facts: Facts, graph: Mask) -> bool:
-    """Whether every graph launch lies outside the launches whose work is on record, at the recording's head or tail."""
-    inside = _recorded_stretch(facts)
-    return not bool(np.any(graph & inside))
-
-
 def _coverage(facts: Facts) -> Rule:
     name = "replay-coverage"
-    graph = _graph_launches(facts) & _recorded_stretch(facts)
-    replays = int(np.count_nonzero(graph))
+    found = facts.coverage
+    replays = len(found.call)
     if not replays:
         return Rule(name, True, "no graph launches")
-    seen, expected = _nodes(facts, graph)
-    short = int(np.count_nonzero(seen < expected))
-    share = seen.sum() / expected.sum() if expected.sum() else 0.0
+    short = int(np.count_nonzero(found.seen < found.expected))
     if short:
-        missing = int((expected - seen).sum())
+        missing = int((found.expected - found.seen).sum())
         return Rule(
             name,
             False,
-            f"{short} of {replays} graph replays are under-recorded: coverage {100 * share:.1f} %, {missing} kernels missing",
+            f"{short} of {replays} graph replays are under-recorded: coverage {100 * found.share():.1f} %, {missing} kernels"
+            " missing",
             f"Record fewer steps or with larger buffers, at node level ({NODE_LEVEL}).",
         )
     return Rule(name, True, f"{replays} graph replays, coverage 100 %")
-
-
-def _nodes(facts: Facts, graph: Mask) -> tuple[Ints, Ints]:
-    """For each chosen graph launch, the nodes recorded and those expected: all that were seen over its graph's replays."""
-    rows = np.flatnonzero(graph)
-    number = np.full(len(graph), -1, np.int64)
-    number[rows] = np.arange(len(rows))
-    launch, node, which = [], [], []
-    for table, of in ((facts.trace.kernels, facts.launches.of_kernels), (facts.trace.memops, facts.launches.of_memops)):
-        replay = np.where(of >= 0, number[of], -1) if len(number) else np.full(len(of), -1)
-        chosen = np.flatnonzero(replay >= 0)
-        launch.append(replay[chosen])
-        node.append(table.ints("graph_node_id", null=-1)[chosen])
-        which.append(table.ints("graph_id", null=-1)[chosen])
-    replay, nodes, ids = (np.concatenate(part) for part in (launch, node, which))
-    count = np.bincount(replay, minlength=len(rows))
-    if not np.any(nodes >= 0):  # without node ids, only a replay of which nothing is on record can be told
-        return count, np.where(count > 0, count, int(np.median(count[count > 0])) if count.any() else 1)
-    graph_of = np.full(len(rows), -1, np.int64)
-    graph_of[replay] = np.where(ids >= 0, ids, nodes >> 32)
-    distinct, nodes_code = np.unique(nodes, return_inverse=True)
-    seen = np.bincount(np.unique(replay * len(distinct) + nodes_code) // len(distinct), minlength=len(rows))
-    graphs, graph_code = np.unique(graph_of, return_inverse=True)
-    pairs = np.unique(graph_code[replay] * len(distinct) + nodes_code)
-    union = np.bincount(pairs // len(distinct), minlength=len(graphs))
-    expected = union[graph_code]
-    known = graph_of >= 0
-    return seen, np.where(known, expected, int(np.median(expected[known])) if known.any() else 1)
-
-
-def _graph_launches(facts: Facts) -> Mask:
-    calls = facts.trace.api_calls
-    if not len(calls):
-        return np.zeros(0, dtype=bool)
-    graph = calls.names("name").where(is_graph_launch)
-    if not graph.any():
-        return graph
-    return graph & facts.launches.is_outermost & np.isin(calls.ints("pid", null=-1), pids(facts.trace))
-
-
-def _recorded_stretch(facts: Facts) -> Mask:
-    """Calls from the first to the last one whose work is on record; what lies outside was cut off by the recording's ends."""
-    launched = np.flatnonzero(facts.ops.first >= 0)
-    if not len(launched):
-        return np.ones(len(facts.trace.api_calls), dtype=bool)
-    inside = np.zeros(len(facts.trace.api_calls), dtype=bool)
-    inside[launched[0] : launched[-1] + 1] = True
-    return inside
 
 
 def _timestamps(facts: Facts) -> Rule:
