@@ -39,12 +39,13 @@ class Phases:
 
 def attribute_phases(trace: Trace, gaps: Gaps, steps: int) -> Phases:
     """Split each step's host_wait and launch_call by phase. The profiler's own time is in neither."""
-    if not len(gaps.call):
-        return Phases((NO_RANGE,), np.zeros((steps, 1), np.int64), np.zeros((steps, 1), np.int64))
     waited_for = gaps.terms["host_wait"] + gaps.terms["profiler"]  # all that lies before the launch call
-    asked = ask(trace, gaps.call, gaps.start, gaps.start + waited_for + gaps.terms["launch_call"])
+    exposed = np.flatnonzero(waited_for + gaps.terms["launch_call"])
+    if not len(exposed):
+        return Phases((NO_RANGE,), np.zeros((steps, 1), np.int64), np.zeros((steps, 1), np.int64))
+    start, step, waited_for = gaps.start[exposed], gaps.step[exposed], waited_for[exposed]
+    asked = ask(trace, gaps.call[exposed], start, start + waited_for + gaps.terms["launch_call"][exposed])
     names, labels = _labelled(trace, asked)
-    step = gaps.step
     shape = steps, len(names)
     at_launch = asked.start + waited_for
     waited = _split(asked.start, at_launch, labels, step, shape) - _split_own(trace, asked, at_launch, labels, step, shape)

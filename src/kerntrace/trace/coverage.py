@@ -19,6 +19,9 @@ from kerntrace.trace.table import Ints, Mask
 
 Index = npt.NDArray[np.intp]
 
+_DENSE = 1 << 20  # numbers below this are used as places of a table
+_SPARSE = 8  # a table may have this many places a value before sorting is the better way
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -85,10 +88,28 @@ def _nodes(replay: Ints, node: Ints, graph: Ints, replays: int) -> tuple[Ints, I
         return count, np.where(count > 0, count, int(np.median(count[count > 0])) if count.any() else 1)
     graph_of = np.full(replays, -1, np.int64)
     graph_of[replay] = np.where(graph >= 0, graph, node >> 32)  # CUPTI: a node id's upper half is its executable graph's
-    known_nodes, code = np.unique(node, return_inverse=True)
-    seen = np.bincount(np.unique(replay * len(known_nodes) + code) // len(known_nodes), minlength=replays)
+    code = _compact(node)
+    seen = _distinct_a_row(replay, code, replays)
     graphs, graph_code = np.unique(graph_of, return_inverse=True)
-    pairs = np.unique(graph_code[replay] * len(known_nodes) + code)
-    expected = np.bincount(pairs // len(known_nodes), minlength=len(graphs))[graph_code]
+    expected = _distinct_a_row(graph_code[replay], code, len(graphs))[graph_code]
     known = graph_of >= 0
     return seen, np.where(known, expected, int(np.median(expected[known])) if known.any() else 1)
+
+
+def _compact(node: Ints) -> Ints:
+    """Node ids as small numbers: their lower halves, which count from 0 in each graph, or else places among the distinct."""
+    low = node & 0xFFFFFFFF
+    if int(low.max()) < _DENSE:
+        return low
+    return np.unique(node, return_inverse=True)[1].astype(np.int64)
+
+
+def _distinct_a_row(row: Ints, code: Ints, rows: int) -> Ints:
+    """How many distinct codes each row has."""
+    width = int(code.max()) + 1
+    if rows * width <= _SPARSE * len(code) + _DENSE:
+        present = np.zeros(rows * width, dtype=bool)
+        present[row * width + code] = True
+        count: Ints = present.reshape(rows, width).sum(axis=1)
+        return count
+    return np.bincount(np.unique(row * width + code) // width, minlength=rows)

@@ -69,6 +69,7 @@ TYPES: dict[int, str] = {
     20: "overhead", 21: "graph_span", 22: "range_event",
 }  # fmt: skip
 NAMES = 3
+_BATCH_ROWS = 1 << 20
 
 RUNNING, FINISHED, FAILED = 1, 2, 3
 
@@ -105,6 +106,17 @@ class Shard:
     def rows(self, record: str) -> Rows:
         """All records of a kind, in the file's order."""
         return np.concatenate([np.zeros(0, RECORDS[record])] + self.chunks[record])
+
+    def batches(self, record: str) -> Iterator[Rows]:
+        """The records of a kind in the file's order, about a million at a time, so that few of them are copied at once."""
+        batch: list[Rows] = []
+        for chunk in self.chunks[record]:
+            batch.append(chunk)
+            if sum(map(len, batch)) >= _BATCH_ROWS:
+                yield np.concatenate(batch)
+                batch = []
+        if batch:
+            yield np.concatenate(batch)
 
     @property
     def session(self) -> np.void:

@@ -89,11 +89,12 @@ def _add_shard(builder: TraceBuilder, shard: Shard, base: int) -> int:
     calls = shard.rows("api")
     launched = np.unique(calls["correlation_id"])
     largest = int(launched[-1]) if len(launched) else 0
+    windows = _windows(shard)
     for record, add in (("kernel", _add_kernels), ("memop", _add_memops)):
-        rows = shard.rows(record)
-        rows = rows[_captured(shard, rows, launched)]
-        largest = max(largest, int(rows["correlation_id"].max())) if len(rows) else largest
-        add(builder, shard, rows, base)
+        for rows in shard.batches(record):
+            kept = rows if windows is None else rows[_captured(windows, rows, launched)]
+            largest = max(largest, int(kept["correlation_id"].max(initial=0)))
+            add(builder, shard, kept, base)
     _add_calls(builder, shard, calls, base)
     _add_ranges(builder, shard)
     _add_overheads(builder, shard)
@@ -111,11 +112,8 @@ def _windows(shard: Shard) -> tuple[Ints, Ints] | None:
     return starts, np.concatenate([ends, still_open])[: len(starts)]
 
 
-def _captured(shard: Shard, rows: Rows, launched: npt.NDArray[np.uint32]) -> Mask:
+def _captured(windows: tuple[Ints, Ints], rows: Rows, launched: npt.NDArray[np.uint32]) -> Mask:
     """Device work that ran in a window, or after one but was launched in it. The recorder keeps a little more than that."""
-    windows = _windows(shard)
-    if windows is None or not len(rows):
-        return np.ones(len(rows), bool)
     starts, ends = windows
     when = rows["start_ns"].astype(np.int64)
     place = np.searchsorted(starts, when, side="right") - 1
