@@ -9,11 +9,17 @@ from typing import Annotated
 import typer
 
 from kerntrace import __version__
+from kerntrace.cli.calibrate import calibrate
 from kerntrace.cli.check import check
 from kerntrace.cli.compare import compare
 from kerntrace.cli.import_ import import_
 from kerntrace.cli.kernels import kernels
+from kerntrace.cli.predict import predict
+from kerntrace.cli.roofline import roofline
 from kerntrace.cli.steps import steps
+from kerntrace.cli.profile import profile
+from kerntrace.cli.record import record
+from kerntrace.cli.doctor import doctor
 from kerntrace.errors import ASKED_WRONGLY, FAILED, KerntraceError
 
 app = typer.Typer(
@@ -25,10 +31,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 app.command()(compare)
+app.command()(doctor)
+app.command()(record)
+app.command()(profile)
 app.command()(steps)
 app.command()(kernels)
 app.command()(check)
 app.command("import")(import_)
+app.command()(predict)
+app.command()(roofline)
+app.command()(calibrate)
 
 
 def _version(asked: bool) -> None:

@@ -35,6 +35,7 @@ JsonLimit = Annotated[
     str, typer.Option("--json-limit", metavar="SIZE", help="Most bytes of JSON to read, decompressed, e.g. 4GiB.")
 ]
 JSON_LIMIT = "1GiB"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of one
 
 
 def open_trace(path: Path, json_limit: str, *, verify: bool = False) -> Trace:
@@ -137,10 +138,9 @@ def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in row.items():
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{key}.")
-        elif isinstance(value, list):
-            flat[prefix + key] = "; ".join(map(str, value))
         else:
-            flat[prefix + key] = "'" + value if isinstance(value, str) and value[:1] in "=+-@\t\r" else value
+            value = "; ".join(map(str, value)) if isinstance(value, list) else value
+            flat[prefix + key] = "'" + value if isinstance(value, str) and value.startswith(_FORMULA) else value
     return flat
 
 

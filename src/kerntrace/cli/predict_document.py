@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from kerntrace.evidence.published import beside_published
 from kerntrace.model.predict import Prediction
 from kerntrace.model.profile import Constant, find_constants
 from kerntrace.model.roofline import Timed
@@ -29,7 +30,24 @@ class Row:
 def document(predictions: Sequence[Prediction], *, with_kernels: bool) -> dict[str, Any]:
     """The `kerntrace.predict/1` document; schema in docs/model.md."""
     cells = [_cell(one, with_kernels=with_kernels) for one in predictions]
-    return {"schema": "kerntrace.predict/1", "kind": "predicted", "cells": cells}
+    return {"schema": "kerntrace.predict/1", "kind": "predicted", "cells": cells, "published": _published(predictions)}
+
+
+def _published(predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
+    """The published study's medians beside ours; they are references, and went into nothing."""
+    return [
+        {
+            "kind": "reference",
+            "gpu": one.gpu,
+            "mode": one.mode.value,
+            "profile": one.profile,
+            "cells": one.cells,
+            "predicted_median_ms": round(one.predicted_ms, 3),
+            "reference_median_ms": round(one.reference_ms, 2),
+            "efficiency_needed": None if one.efficiency_needed is None else round(one.efficiency_needed, 3),
+        }
+        for one in beside_published(predictions)
+    ]
 
 
 def cell_row(one: Prediction) -> dict[str, Any]:

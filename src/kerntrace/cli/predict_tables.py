@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kerntrace.cli.predict_document import names_of, parameters_of, rows_of
+from kerntrace.evidence.published import OVER_PREDICTED, Beside, beside_published
 from kerntrace.model.predict import Prediction
 from kerntrace.units import duration, share, size
 
@@ -27,6 +28,9 @@ def show(predictions: Sequence[Prediction], *, with_kernels: bool) -> None:
     console.print(_cell_table(predictions, wide=console.width >= _WIDE_ENOUGH))
     if len(predictions) == 1:
         console.print(_parameter_table(predictions[0]))
+    beside = beside_published(predictions)
+    if beside:
+        console.print(_published_table(beside))
     for note in dict.fromkeys(note for one in predictions for note in one.notes):
         console.print(f"note: {note}", markup=False, soft_wrap=True)
 
@@ -91,6 +95,26 @@ def _parameter_table(one: Prediction) -> Any:
         rows.append(shown | {"for": _kinds(parameter.get("used_for", []))})
     title = f"kernels {one.inventory.formula()}; numbers the step was computed from"
     return _table(title, ("parameter", "value", "kind", "for", "source"), (), rows)
+
+
+def _published_table(beside: Sequence[Beside]) -> Any:
+    rows = [
+        {
+            "gpu": one.gpu,
+            "mode": one.mode.value,
+            "profile": one.profile,
+            "cells": str(one.cells),
+            "predicted": f"{one.predicted_ms:.3f}",
+            "published": f"{one.reference_ms:.2f}",
+            "efficiency": "" if one.efficiency_needed is None else f"{one.efficiency_needed:.2f}",
+        }
+        for one in beside
+    ]
+    title = (
+        "medians, ms, beside those of a published study over its own grid (reference); efficiency: the flat share of bandwidth "
+        f"at which a roofline is {100 * OVER_PREDICTED:.1f} % above its graph median"
+    )
+    return _table(title, ("gpu", "mode", "profile"), ("cells", "predicted", "published", "efficiency"), rows)
 
 
 def _kinds(used_for: Sequence[str]) -> str:

@@ -59,6 +59,8 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         node_gap_us: gap between two nodes of a replay; a kernel's own duration is its slot less this.
         l2_bandwidth_gb_s: bandwidth of activations that stay in L2; without it they are timed as DRAM bytes.
         machine: what a calibrated profile was measured on: GPU, clocks, versions.
+        measured: what was measured beside the constants: bandwidths, peak, costs of launching; each name ends in its unit.
+        warnings: what makes the measurement doubtful, one line each.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     node_gap_us: Constant | None = None
     l2_bandwidth_gb_s: Constant | None = None
     machine: dict[str, str] = {}
+    measured: dict[str, Constant] = {}
     warnings: tuple[str, ...] = ()
 
 

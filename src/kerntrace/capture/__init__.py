@@ -1,0 +1,1 @@
+"""Collectors: what turns a running program into a trace. Room: capture."""

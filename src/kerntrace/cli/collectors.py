@@ -1,0 +1,164 @@
+"""`kerntrace compare-collectors`: one workload under each collector, beside an engine that none of them touches. Room: cli."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kerntrace.cli.options import AsJson, print_json
+from kerntrace.cli.profile import (
+    COLLECTORS,
+    BatchOption,
+    ContextOption,
+    EngineOption,
+    ModelOption,
+    ModeOption,
+    MultiprocessOption,
+    RepetitionsOption,
+    TokensOption,
+    make_plan,
+    read_batches,
+    say,
+    trace_of,
+)
+from kerntrace.errors import DONE, FAILED, KerntraceError, UsageError
+
+if TYPE_CHECKING:
+    from kerntrace.capture.profile import Plan, Profile
+    from kerntrace.capture.remote import Remote
+    from kerntrace.trace.model import Trace
+
+CollectorsOption = Annotated[
+    str, typer.Option("--collectors", metavar="NAME[,NAME...]", help="Which to compare, in this order.")
+]
+_ALL = ",".join(COLLECTORS)
+KeepOption = Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Also write each collector's bundle there.")]
+
+
+def compare_collectors(
+    mode: ModeOption,
+    collectors: CollectorsOption = _ALL,
+    engine: EngineOption = "vllm",
+    model: ModelOption = "llama-3.1-8b",
+    batch: BatchOption = "1",
+    context: ContextOption = 512,
+    tokens: TokensOption = 33,
+    multiprocess: MultiprocessOption = False,
+    repetitions: RepetitionsOption = 5,
+    keep: KeepOption = None,
+    as_json: AsJson = False,
+) -> int:
+    """Record the same decode steps with several collectors: kernel counts, GPU busy and dilation side by side."""
+    from kerntrace.capture.machine import look
+    from kerntrace.cli.preflight import choose_weights
+    from kerntrace.engines.protocol import EngineSpec
+
+    names = [name.strip() for name in collectors.split(",")]
+    unknown = [name for name in names if name not in COLLECTORS]
+    if unknown:
+        raise UsageError(f"--collectors: no collector {unknown[0]!r}", f"Collectors: {', '.join(COLLECTORS)}.")
+    spec = EngineSpec(
+        engine,
+        model,
+        mode.value,
+        read_batches(batch),
+        context,
+        tokens,
+        choose_weights(model, None),
+        "bfloat16",
+        multiprocess and engine == "vllm",
+    )
+    rows = _run_all(make_plan(spec, look(), names[0], repetitions=repetitions, optional_nsys=True), names, keep)
+    if as_json:
+        print_json({"schema": "kerntrace.collectors/1", "mode": mode.value, "rows": rows})
+    else:
+        _show(rows)
+    return DONE if any("error" not in row for row in rows) else FAILED
+
+
+def _run_all(plan: Plan, names: list[str], keep: Path | None) -> list[dict[str, Any]]:
+    """A row for each collector and batch; a collector that fails has one row that says why."""
+    from kerntrace.capture.profile import untraced_engine
+    from kerntrace.engines.presets import model_directory
+
+    scratch = Path(tempfile.mkdtemp(prefix="kerntrace-"))
+    try:
+        plan = replace(plan, engine=replace(plan.engine, model=model_directory(plan.engine.model, scratch / "model")))
+        rows = []
+        with untraced_engine(plan, scratch, say) as base:
+            for name in names:
+                say(f"collector {name}")
+                rows += _run_one(replace(plan, collector=name), scratch / name, base, keep)
+        return rows
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _run_one(plan: Plan, scratch: Path, base: Remote, keep: Path | None) -> list[dict[str, Any]]:
+    from kerntrace.capture.profile import run_profile
+
+    scratch.mkdir()
+    try:
+        made = run_profile(plan, scratch, say, base)
+        trace = trace_of(plan, made)
+        if keep is not None:
+            _keep(trace, keep / f"{plan.collector}-{plan.engine.mode}.ktrace")
+        return _rows(plan, trace, made)
+    except KerntraceError as error:
+        say(f"collector {plan.collector}: {error.what}")
+        return [{"collector": plan.collector, "error": error.what}]
+
+
+def _keep(trace: Trace, target: Path) -> None:
+    from kerntrace.trace.bundle import write_bundle
+
+    write_bundle(trace, target, force=True)
+
+
+def _rows(plan: Plan, trace: Trace, made: Profile) -> list[dict[str, Any]]:
+    from kerntrace.accounting.analysis import Question, analyse
+    from kerntrace.accounting.summary import cells_of
+    from kerntrace.cli.profile_report import times_json
+    from kerntrace.report.documents import cell_json
+
+    analysis = analyse(trace, Question(None, None, None))
+    cells = {cell.batch: cell for cell in cells_of(analysis)}
+    if len(made.cells) == 1 and set(cells) == {None}:  # no ranges: the only cell is the one that ran
+        cells = {made.cells[0].batch: cells[None]}
+    rows = []
+    for times in made.cells:
+        row: dict[str, Any] = {"collector": plan.collector, **times_json(times)}
+        row["segmentation"] = analysis.steps.boundaries.method if analysis.steps is not None else None
+        row["refused"] = [rule.rule for rule in analysis.rules if not rule.ok]
+        if times.batch in cells:
+            row |= {key: value for key, value in cell_json(cells[times.batch]).items() if key not in ("kind", "batch")}
+        rows.append(row)
+    return rows
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    from kerntrace.report.text import console, table
+    from kerntrace.units import ms
+
+    headings = ("batch", "steps", "kernels", "busy ms", "wall ms", "untraced ms", "dilation", "of repetitions")
+    made = table(
+        "one workload under each collector, medians (measured)", {"collector": "left"} | dict.fromkeys(headings, "right")
+    )
+    for row in rows:
+        if "error" in row:
+            made.add_row(row["collector"], "-", "-", "-", "-", "-", "-", "-", row["error"][:60])
+            continue
+        counted = [str(row[k]) if k in row else "-" for k in ("batch", "steps")]
+        counted.append(f"{row['kernels']['median']:g}" if "kernels" in row else "-")
+        timed = [ms(row[k]["median"]) if k in row else "-" for k in ("busy_ns", "wall_ns")]
+        untraced = sorted(row["untraced_step_ns"])
+        middle = ms(untraced[len(untraced) // 2]) if untraced else "-"
+        said = row["dilation"]
+        ratio = [f"{said['ratio']:.3f}", f"{said['min']:.3f} to {said['max']:.3f}"] if said else ["-", "-"]
+        made.add_row(row["collector"], *counted, *timed, middle, *ratio)
+    console().print(made)

@@ -1,0 +1,1 @@
+"""Engines that decode: what runs the model while a collector watches. Room: engines."""

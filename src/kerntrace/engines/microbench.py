@@ -1,0 +1,196 @@
+"""Microbenchmarks of the GPU at hand: what memory, products, attention, small kernels and launches cost. Room: engines.
+
+They time kernels alone, in CUDA graphs, as a decode step replays them; never a step. Each graph is long, and weights and keys
+rotate through several times the L2 cache, so that they are cold as they are in a step. What comes out are points: what was run,
+its shape, and the samples of its time; `kerntrace.model.calibrate` makes a profile of them. Only PyTorch and NumPy are needed;
+where vLLM can be imported, its own kernels are measured as well.
+"""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from math import ceil
+from typing import Any
+
+from kerntrace.errors import KerntraceError
+
+SCHEMA = "kerntrace.calibration-points/1"
+Point = dict[str, Any]
+Say = Callable[[str], None]
+
+_SAMPLES = 9
+_SAMPLE_NS = 4e6
+_MOST_REPLAYS = 400
+_HEAD_START_CYCLES = 400_000  # the host queues its replays while the GPU spins, so that no launch is waited for
+_COLD = 8  # times the L2 cache that weights or keys rotate through
+_QUERY = (
+    "driver_version,clocks.sm,clocks.max.sm,clocks.mem,clocks.max.mem,power.draw,temperature.gpu,clocks_event_reasons.active"
+)
+
+
+class Bench:
+    """Times graphs on one CUDA device."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+        self.device = "cuda"
+        self.l2_bytes = int(torch.cuda.get_device_properties(0).L2_cache_size)
+        torch.manual_seed(0)
+
+    def slots(self, body: Callable[[], object], calls: int) -> list[float]:
+        """Samples of the time (ns) of one of `calls` kernels or groups of kernels that `body` launches, gaps included."""
+        graph = self.capture(body)
+        one = self.replay_ns(graph, 3)
+        replays = max(2, min(_MOST_REPLAYS, int(_SAMPLE_NS / one)))
+        return [self.replay_ns(graph, replays) / calls for _ in range(_SAMPLES)]
+
+    def capture(self, body: Callable[[], object]) -> Any:
+        """A graph of what `body` launches, run once so that nothing is left to set up."""
+        torch = self.torch
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # libraries allocate their workspaces here, not in the capture
+            body()
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            body()
+        graph.replay()
+        torch.cuda.synchronize()
+        return graph
+
+    def replay_ns(self, graph: Any, replays: int) -> float:
+        """Time of one replay, back to back."""
+        torch = self.torch
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda._sleep(_HEAD_START_CYCLES)
+        begin.record()
+        for _ in range(replays):
+            graph.replay()
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end)) * 1e6 / replays
+
+    def copies(self, size: int, most: int = 256) -> int:
+        """How many buffers of this size make them cold when they take turns."""
+        return max(2, min(most, ceil(_COLD * self.l2_bytes / max(size, 1))))
+
+    def free(self) -> None:
+        self.torch.cuda.empty_cache()
+
+
+def measure(say: Say = lambda _: None, save: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+    """Run every microbenchmark, about two minutes, and return the points as a JSON document.
+
+    A part that fails (vLLM of another version, a compiler that is missing) becomes a warning; the others still count.
+
+    Args:
+        say: is told each part's name before it runs.
+        save: is given the document so far after each part.
+
+    Raises:
+        KerntraceError: if PyTorch or a CUDA device is missing.
+    """
+    _require_gpu()
+    bench = Bench()
+    machine = describe_machine()
+    points: list[Point] = []
+    warnings: list[str] = []
+    for name, part in _parts():
+        say(name)
+        try:
+            for point in part(bench):  # one by one: what was measured before a failure counts
+                points.append(point)  # noqa: PERF402
+        except Exception as error:
+            warnings.append(f"{name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}")
+        bench.free()
+        save({"schema": SCHEMA, "machine": machine, "points": points, "warnings": warnings})
+    return {"schema": SCHEMA, "machine": machine | clocks_under_load(bench), "points": points, "warnings": warnings}
+
+
+def _parts() -> list[tuple[str, Callable[[Bench], Iterable[Point]]]]:
+    """What is measured, what can go wrong last."""
+    from kerntrace.engines import microbench_attention as attention
+    from kerntrace.engines import microbench_kernels as kernels
+    from kerntrace.engines import microbench_launches as launches
+    from kerntrace.engines import microbench_small as small
+
+    return [
+        ("memory", kernels.memory),
+        ("products", kernels.products),
+        ("small kernels of PyTorch", small.small_torch),
+        ("launches", launches.launches),
+        ("graphs", launches.graphs),
+        ("attention", attention.attention),
+        ("small kernels of vLLM", small.small_vllm),
+        ("small kernels of Inductor", small.small_inductor),
+        ("gap between nodes", launches.node_gap),
+        ("memory again", kernels.memory_again),
+    ]
+
+
+def describe_machine() -> dict[str, str]:
+    """The GPU and the software, as each says itself."""
+    import torch
+
+    device = torch.cuda.get_device_properties(0)
+    return {
+        "gpu": str(device.name),
+        "compute_capability": f"{device.major}.{device.minor}",
+        "sms": str(device.multi_processor_count),
+        "l2_bytes": str(device.L2_cache_size),
+        "memory_bytes": str(device.total_memory),
+        "torch": str(torch.__version__),
+        "cuda": str(torch.version.cuda),
+        "vllm": _vllm_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def clocks_under_load(bench: Bench) -> dict[str, str]:
+    """What nvidia-smi says while the GPU multiplies matrices; empty where it is missing or does not answer."""
+    torch = bench.torch
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return {}
+    square = torch.randn(8192, 8192, dtype=torch.bfloat16, device=bench.device)
+    for _ in range(600):  # about a second of work
+        torch.mm(square, square)
+    command = [program, f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits", "--id=0"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    finally:
+        torch.cuda.synchronize()
+    values = [value.strip() for value in said.splitlines()[0].split(",")] if said else []
+    return dict(zip((name.replace(".", "_") for name in _QUERY.split(",")), values))
+
+
+def _require_gpu() -> None:
+    try:
+        import torch
+    except ImportError as error:
+        raise KerntraceError(
+            f"calibrate needs PyTorch, which cannot be imported: {error}",
+            "Install kerntrace[torch], or give --from POINTS.json.",
+        ) from None
+    if not torch.cuda.is_available():
+        raise KerntraceError(
+            "calibrate needs a CUDA GPU, and PyTorch sees none", "Run it on the GPU machine, or give --from POINTS.json."
+        )
+
+
+def _vllm_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("vllm")
+    except PackageNotFoundError:
+        return ""

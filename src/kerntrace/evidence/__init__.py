@@ -1,0 +1,1 @@
+"""What accounting and model say together: predictions beside measurements. Room: evidence."""

@@ -1,0 +1,87 @@
+"""What makes a calibration doubtful: noise, outliers, throttling, what was not measured. Room: accounting | model."""
+
+from __future__ import annotations
+
+from kerntrace.hardware import GpuSpec
+from kerntrace.model.line import Line
+from kerntrace.model.points import NOISY, Point, Points
+
+_DRIFT = 0.03
+_POOR_FIT = 0.15
+_FAR_BELOW_CLOCK = 0.9
+# Bits of nvidia-smi's clocks_event_reasons.active that slow a GPU down; being idle or asked for a clock are not among them.
+_REASONS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "thermal limit (software)",
+    0x40: "thermal limit (hardware)",
+    0x80: "power brake",
+}
+_NAMED = 3
+_KINDS = {"vllm": "vLLM's own kernels", "triton": "Inductor's kernels"}
+
+
+def doubts(points: Points, gpu: GpuSpec, lines: dict[str, Line]) -> list[str]:
+    """A line for each doubt."""
+    found = [*_throttling(points), *_noise(points)]
+    for what, line in lines.items():
+        alike = points.of(what)
+        if line.outliers:
+            found.append(f"{len(line.outliers)} of {len(alike)} {what} points are off the line: {_names(alike, line.outliers)}")
+        if line.mape > _POOR_FIT:
+            found.append(f"the {what} line is {100 * line.mape:.0f} % off its own points on average")
+    how = points.of("attention")[0].how if points.of("attention") else ""
+    if how and not how.startswith("vLLM"):
+        found.append(f"attention was measured with {how}, which is not what an engine runs")
+    writers = {point.family.partition(".")[0] for point in points.of("small")}
+    found += [
+        f"{name} were not measured: the median small kernel stands for them"
+        for key, name in _KINDS.items()
+        if key not in writers
+    ]
+    if points.one("node_slot") is None:
+        found.append("the gap between two nodes was not measured: kernels are predicted with the gap after them")
+    if not points.of("l2"):
+        found.append("the L2 cache was not measured: activations are timed as DRAM bytes")
+    if not gpu.in_table:
+        found.append(f"{gpu.name} is out of table: shares are of given values")
+    return found
+
+
+def _throttling(points: Points) -> list[str]:
+    found = []
+    first, last = points.one("dram_read"), points.one("dram_read_again")
+    if first and last and abs(last.ns / first.ns - 1) > _DRIFT:
+        change = 100 * (first.ns / last.ns - 1)
+        found.append(f"DRAM reads went {change:+.1f} % in speed from the first measurement to the last: throttled or shared")
+    machine = points.machine
+    try:
+        reasons = int(machine.get("clocks_event_reasons_active", "0"), 16)
+    except ValueError:
+        reasons = 0
+    said = [name for bit, name in _REASONS.items() if reasons & bit]
+    if said:
+        found.append(f"clocks were held down under load: {', '.join(said)}")
+    try:
+        now, most = float(machine["clocks_sm"]), float(machine["clocks_max_sm"])
+    except (KeyError, ValueError):
+        return found
+    if now < _FAR_BELOW_CLOCK * most:
+        found.append(f"the SM clock was {now:.0f} MHz under load, of {most:.0f}")
+    return found
+
+
+def _noise(points: Points) -> list[str]:
+    # Host times are noisy by nature; what the device does should repeat.
+    device = [
+        point for point in points.points if point.what not in ("null_launch", "launch_to_start", "graph_launch", "node_kernel")
+    ]
+    noisy = [number for number, point in enumerate(device) if point.noise > NOISY]
+    if not noisy:
+        return []
+    return [f"{len(noisy)} of {len(device)} points vary by more than {100 * NOISY:.0f} %: {_names(device, noisy)}"]
+
+
+def _names(points: list[Point], which: list[int] | tuple[int, ...]) -> str:
+    named = "; ".join(points[number].named() for number in which[:_NAMED])
+    return named + ("; ..." if len(which) > _NAMED else "")

@@ -1,0 +1,145 @@
+"""The reference recorder over a stand-in for NVIDIA's `cupti` package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kerntrace.capture.cupti_python import CuptiPythonRecorder, demangled, read_records
+from kerntrace.errors import KerntraceError, UnreadableError
+
+
+class Kind(IntEnum):
+    MEMCPY = 1
+    MEMSET = 2
+    DRIVER = 4
+    RUNTIME = 5
+    CONCURRENT_KERNEL = 10
+
+
+class FakeCupti(ModuleType):
+    """Hands over the records it was given whenever it is flushed."""
+
+    ActivityKind = Kind
+    CallbackDomain = SimpleNamespace(DRIVER_API=1, RUNTIME_API=2)
+
+    def __init__(self) -> None:
+        super().__init__("cupti.cupti")
+        self.now = 1_000
+        self.waiting: list[Any] = []
+        self.enabled: set[int] = set()
+        self.calls: set[tuple[str, int]] = set()
+        self.completed: Callable[[list[Any]], None] = lambda records: None
+
+    def get_timestamp(self) -> int:
+        self.now += 10
+        return self.now
+
+    def get_version(self) -> int:
+        return 130001
+
+    def set_thread_id_type(self, kind: int) -> None:
+        assert kind == 1
+
+    def activity_register_callbacks(self, requested: Callable[[], Any], completed: Callable[[list[Any]], None]) -> None:
+        assert requested()[0] > 0
+        self.completed = completed
+
+    def activity_enable(self, kind: int) -> None:
+        self.enabled.add(kind)
+
+    def activity_disable(self, kind: int) -> None:
+        self.enabled.remove(kind)
+
+    def activity_enable_runtime_api(self, cbid: int, enable: int) -> None:
+        self.calls.add(("runtime", cbid))
+
+    def activity_enable_driver_api(self, cbid: int, enable: int) -> None:
+        self.calls.add(("driver", cbid))
+
+    def activity_flush_all(self, flag: int) -> None:
+        self.completed(self.waiting)
+        self.waiting = []
+
+    def get_callback_name(self, domain: int, cbid: int) -> str:
+        return {(2, 211): "cudaLaunchKernel_v7000", (1, 514): "cuGraphLaunch"}[domain, cbid]
+
+    def launch(self, correlation: int, *, graph: int = 0) -> None:
+        """A call and its kernel."""
+        kind, cbid = (Kind.DRIVER, 514) if graph else (Kind.RUNTIME, 211)
+        begin = self.get_timestamp()
+        shape = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}
+        self.waiting += [
+            SimpleNamespace(kind=kind, cbid=cbid, start=begin, end=begin + 2, thread_id=7, correlation_id=correlation),
+            SimpleNamespace(
+                kind=Kind.CONCURRENT_KERNEL, start=begin + 3, end=begin + 5, device_id=0, context_id=1, stream_id=7,
+                correlation_id=correlation, graph_id=graph, graph_node_id=graph << 32, name="_Z6vecAddPKfS0_Pfi",
+                registers_per_thread=16, static_shared_memory=0, dynamic_shared_memory=64, **shape,
+            ),
+        ]  # fmt: skip
+
+
+@pytest.fixture
+def cupti(monkeypatch: pytest.MonkeyPatch) -> FakeCupti:
+    package, fake = ModuleType("cupti"), FakeCupti()
+    package.cupti = fake  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupti", package)
+    monkeypatch.setitem(sys.modules, "cupti.cupti", fake)
+    return fake
+
+
+def test_what_happens_in_windows_is_in_the_trace(cupti: FakeCupti, tmp_path: Path) -> None:
+    recorder = CuptiPythonRecorder({"directory": str(tmp_path)})
+    recorder.start()
+    recorder.ready()
+    assert {Kind.CONCURRENT_KERNEL, Kind.MEMCPY, Kind.MEMSET} == cupti.enabled
+    assert {("runtime", 211), ("driver", 514)} <= cupti.calls
+    cupti.launch(1)
+    recorder.open()
+    recorder.push("kerntrace.step decode=1 prefill=0 prefill_tokens=0", 3)
+    cupti.launch(2)
+    cupti.launch(3, graph=9)
+    recorder.pop()
+    recorder.close()
+    cupti.launch(4)
+    recorder.stop()
+    assert not cupti.enabled
+    trace = read_records(tmp_path)
+    assert trace.kernels.ints("correlation_id").tolist() == [2, 3]
+    assert trace.kernels.ints("graph_id", null=-1).tolist() == [-1, 9]
+    assert trace.kernels.ints("graph_node_id", null=-1).tolist() == [-1, 9 << 32]
+    assert trace.kernels.ints("dynamic_shared_bytes").tolist() == [64, 64]
+    assert (trace.kernels.ints("end_ns") - trace.kernels.ints("start_ns")).tolist() == [2, 2]
+    calls = trace.api_calls.names("name")
+    assert [calls.values[code] for code in calls.codes] == ["cudaLaunchKernel", "cuGraphLaunch"]
+    assert trace.ranges.ints("payload").tolist() == [3]
+    assert trace.manifest.capture.collector == "cupti-python"
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "cupti", None)
+    with pytest.raises(KerntraceError, match="cupti-python cannot be imported"):
+        CuptiPythonRecorder({"directory": str(tmp_path)})
+
+
+def test_no_records_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match="left no records"):
+        read_records(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("_Z6vecAddPKfS0_Pfi", "vecAdd(float const*, float const*, float*, int)"),
+        ("triton_red", "triton_red"),
+        ("_Zbad", "_Zbad"),
+    ],
+)
+def test_names_are_as_cpp_writes_them(name: str, shown: str) -> None:
+    assert demangled(name) == shown

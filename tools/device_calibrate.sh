@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Measures the points of `kerntrace calibrate` on a GPU machine that may have no more than Python, PyTorch and NumPy.
+#   OUT=DIRECTORY tools/device_calibrate.sh          from the repository's root; vLLM is used where PYTHONPATH finds it
+# Writes DIRECTORY/points.json, also when it is cut short, and DIRECTORY/calibrated.toml where kerntrace's own packages are
+# installed. Elsewhere: kerntrace calibrate --from points.json -o PROFILE.toml
+set -euo pipefail
+out=${OUT:?name the directory for the results in OUT}
+export PYTHONPATH=src${PYTHONPATH:+:$PYTHONPATH} VLLM_LOGGING_LEVEL=${VLLM_LOGGING_LEVEL:-WARNING} PYTHONUNBUFFERED=1
+nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,temperature.gpu --format=csv || true
+
+timeout --signal=INT "${LIMIT:-230}" python3 - "$out/points.json" <<'PYTHON' || echo "cut short or failed: what was measured is in points.json" >&2
+import json
+import sys
+import time
+from statistics import median
+
+from kerntrace.engines.microbench import measure
+
+began = time.monotonic()
+
+
+def say(part: str) -> None:
+    print(f"{time.monotonic() - began:6.1f} s  {part}", flush=True)
+
+
+def save(document: dict) -> None:
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+
+
+document = measure(say, save)
+save(document)
+say("done")
+for point in document["points"]:
+    shape = " ".join(f"{key}={value}" for key, value in point.items() if key not in ("what", "times_ns", "how"))
+    print(f"{point['what']:16} {median(point['times_ns']) / 1000:12.3f} us  {shape}")
+print("\n".join(["warnings:", *document["warnings"]]))
+PYTHON
+
+if python3 -c "import msgspec, pyarrow, rich, typer" 2>/dev/null; then
+    python3 -m kerntrace calibrate --from "$out/points.json" -o "$out/calibrated.toml" --force || true
+fi
