@@ -11,15 +11,16 @@ import typer
 from kerntrace import __version__
 from kerntrace.cli.calibrate import calibrate
 from kerntrace.cli.check import check
+from kerntrace.cli.collectors import compare_collectors
 from kerntrace.cli.compare import compare
+from kerntrace.cli.doctor import doctor
 from kerntrace.cli.import_ import import_
 from kerntrace.cli.kernels import kernels
 from kerntrace.cli.predict import predict
+from kerntrace.cli.profile import profile
+from kerntrace.cli.record import CONTEXT_SETTINGS, record
 from kerntrace.cli.roofline import roofline
 from kerntrace.cli.steps import steps
-from kerntrace.cli.profile import profile
-from kerntrace.cli.record import record
-from kerntrace.cli.doctor import doctor
 from kerntrace.errors import ASKED_WRONGLY, FAILED, KerntraceError
 
 app = typer.Typer(
@@ -31,16 +32,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 app.command()(compare)
-app.command()(doctor)
-app.command()(record)
-app.command()(profile)
 app.command()(steps)
 app.command()(kernels)
 app.command()(check)
 app.command("import")(import_)
+app.command()(profile)
+app.command(context_settings=CONTEXT_SETTINGS)(record)
+app.command("compare-collectors")(compare_collectors)
 app.command()(predict)
 app.command()(roofline)
 app.command()(calibrate)
+app.command()(doctor)
 
 
 def _version(asked: bool) -> None:
@@ -60,8 +62,9 @@ def _main(
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; never raises but for --debug."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in arguments
-    arguments = [a for a in arguments if a != "--debug"]  # it may stand before or after the verb
+    ours = arguments.index("--") if "--" in arguments else len(arguments)  # what follows is another program's command line
+    debug = "--debug" in arguments[:ours]
+    arguments = [a for a in arguments[:ours] if a != "--debug"] + arguments[ours:]  # it may stand before or after the verb
     try:
         status = app(arguments, standalone_mode=False, prog_name="kerntrace")
         sys.stdout.flush()

@@ -21,7 +21,7 @@ from kerntrace.units import size
 Element = TypeVar("Element")
 
 BLOCK = 4 << 20  # bytes read at a time: large enough for NumPy, small enough to stay near the cache
-LONGEST = 64 << 20  # bytes that one element, or all that stands beside the array, may have
+LONGEST = 16 << 20  # bytes that one element, or all that stands beside the array, may have
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BETWEEN_OBJECTS = re.compile(rb"\}\s*,\s*\{")
@@ -158,7 +158,7 @@ class Split(NamedTuple):
 def split(text: bytes) -> Split:
     """Find the ends of elements in the text that follows an array's opening bracket."""
     places, characters = _outside_strings(text)
-    depth = np.cumsum(_steps(characters), dtype=np.int64)
+    depth = np.cumsum(_steps(characters), dtype=np.int32)
     closed = np.flatnonzero(depth < 0)[:1]
     end = int(places[closed[0]]) if len(closed) else -1
     commas = places[(characters == ord(",")) & (depth == 0)]
@@ -174,7 +174,7 @@ def _outside_strings(text: bytes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.
     places = np.flatnonzero(mask)
     characters = whole[places]
     quotes = characters == ord('"')
-    outside = ~quotes & (np.cumsum(quotes, dtype=np.int64) & 1 == 0)
+    outside = ~quotes & (np.cumsum(quotes, dtype=np.uint8) & 1 == 0)  # that it wraps does not change odd and even
     return places[outside], characters[outside]
 
 
@@ -216,6 +216,6 @@ def _array_start(text: bytes, key: str) -> int:
     starts = np.array([m.end() for m in re.finditer(rb'(?<!\\)"' + key.encode() + rb'"\s*:\s*\[', text)], np.intp)
     if len(starts):  # of these, the first whose bracket opens a member of the document itself
         places, characters = _outside_strings(text)
-        members = places[np.cumsum(_steps(characters), dtype=np.int64) == 2]
+        members = places[np.cumsum(_steps(characters), dtype=np.int32) == 2]
         starts = starts[np.isin(starts - 1, members)]
     return int(starts[0]) if len(starts) else -1

@@ -82,10 +82,13 @@ def _is_directory(path: Path) -> bool:
 def _open_directory(path: Path, options: OpenOptions) -> Trace:
     from kerntrace.ingest.nsys_parquet import is_nsys_parquet, read_nsys_parquet
     from kerntrace.trace.bundle import SUFFIX, is_bundle, read_bundle
+    from kerntrace.trace.shards import is_shards, read_shards
 
     os.listdir(path)  # a directory that may not be listed would pass for an empty one
     if is_bundle(path) or path.suffix == SUFFIX:
         return read_bundle(path, verify=options.verify)
+    if is_shards(path):
+        return read_shards(path)
     if is_nsys_parquet(path):
         return read_nsys_parquet(path)
     raise UnreadableError(f"{path} is a directory that holds no trace", f"Perhaps a file in it does. {_KNOWN}")

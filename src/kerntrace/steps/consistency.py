@@ -61,7 +61,9 @@ def _loss(steps: Steps, rows: npt.NDArray[np.intp]) -> str:
         usual = float(np.median(kernels[mine]))
         few = mine[kernels[mine] < _KEPT * usual]
         if 0 < len(few) * 3 <= len(mine):
-            return f"steps {_some(rows[few])} have {_span(kernels[few])} kernels, where the same launch calls make {usual:g} else"
+            return (
+                f"steps {_some(rows[few])} have {_span(kernels[few])} kernels; the same launch calls make {usual:g} elsewhere"
+            )
         if fall := _fall(kernels[mine]):
             return f"steps go from {fall[0]} to {fall[1]} kernels while their launch calls stay the same"
     if len(np.unique(kernels)) > 2 and (fall := _fall(kernels)):
