@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Callable
 from enum import IntEnum
@@ -13,6 +14,7 @@ import pytest
 
 from kerntrace.capture.cupti_python import CuptiPythonRecorder, demangled, read_records
 from kerntrace.errors import KerntraceError, UnreadableError
+from kerntrace.trace.model import Trace
 
 
 class Kind(IntEnum):
@@ -23,14 +25,19 @@ class Kind(IntEnum):
     CONCURRENT_KERNEL = 10
 
 
+# What a release's records have beyond what all have. A fill has no copy_kind in any; no release can be asked for a version.
+RELEASES: dict[str, dict[str, int]] = {"13.0.1": {}, "13.4.0": {"source_graph_node_id": 0}}
+
+
 class FakeCupti(ModuleType):
-    """Hands over the records it was given whenever it is flushed."""
+    """Hands over the records it was given whenever it is flushed. It has the functions that both releases have."""
 
     ActivityKind = Kind
     CallbackDomain = SimpleNamespace(DRIVER_API=1, RUNTIME_API=2)
 
-    def __init__(self) -> None:
+    def __init__(self, release: str) -> None:
         super().__init__("cupti.cupti")
+        self.release = release
         self.now = 1_000
         self.waiting: list[Any] = []
         self.enabled: set[int] = set()
@@ -40,9 +47,6 @@ class FakeCupti(ModuleType):
     def get_timestamp(self) -> int:
         self.now += 10
         return self.now
-
-    def get_version(self) -> int:
-        return 130001
 
     def set_thread_id_type(self, kind: int) -> None:
         assert kind == 1
@@ -80,15 +84,26 @@ class FakeCupti(ModuleType):
             SimpleNamespace(
                 kind=Kind.CONCURRENT_KERNEL, start=begin + 3, end=begin + 5, device_id=0, context_id=1, stream_id=7,
                 correlation_id=correlation, graph_id=graph, graph_node_id=graph << 32, name="_Z6vecAddPKfS0_Pfi",
-                registers_per_thread=16, static_shared_memory=0, dynamic_shared_memory=64, **shape,
+                registers_per_thread=16, static_shared_memory=0, dynamic_shared_memory=64, **shape, **RELEASES[self.release],
             ),
         ]  # fmt: skip
 
+    def move(self, kind: Kind, **said: int) -> None:
+        """A copy or a fill, without its call."""
+        begin = self.get_timestamp()
+        self.waiting.append(
+            SimpleNamespace(
+                kind=kind, start=begin, end=begin + 1, device_id=0, stream_id=7, correlation_id=50, bytes=64, graph_id=0,
+                graph_node_id=0, **said, **RELEASES[self.release],
+            )
+        )  # fmt: skip
 
-@pytest.fixture
-def cupti(monkeypatch: pytest.MonkeyPatch) -> FakeCupti:
-    package, fake = ModuleType("cupti"), FakeCupti()
+
+@pytest.fixture(params=RELEASES)
+def cupti(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> FakeCupti:
+    package, fake = ModuleType("cupti"), FakeCupti(request.param)
     package.cupti = fake  # type: ignore[attr-defined]
+    monkeypatch.setattr(importlib.metadata, "version", {"cupti-python": fake.release}.__getitem__)
     monkeypatch.setitem(sys.modules, "cupti", package)
     monkeypatch.setitem(sys.modules, "cupti.cupti", fake)
     return fake
@@ -120,6 +135,43 @@ def test_what_happens_in_windows_is_in_the_trace(cupti: FakeCupti, tmp_path: Pat
     assert [calls.values[code] for code in calls.codes] == ["cudaLaunchKernel", "cuGraphLaunch"]
     assert trace.ranges.ints("payload").tolist() == [3]
     assert trace.manifest.capture.collector == "cupti-python"
+
+
+def recorded(where: Path, during: Callable[[], None]) -> Trace:
+    """The trace of one window."""
+    recorder = CuptiPythonRecorder({"directory": str(where)})
+    recorder.start()
+    recorder.ready()
+    recorder.open()
+    during()
+    recorder.close()
+    recorder.stop()
+    return read_records(where)
+
+
+def test_the_source_names_the_release(cupti: FakeCupti, tmp_path: Path) -> None:
+    trace = recorded(tmp_path, lambda: cupti.launch(1))
+    assert trace.manifest.capture.source == f"cupti-python {cupti.release}"
+
+
+def test_a_package_without_metadata_records_as_well(cupti: FakeCupti, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unknown(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", unknown)
+    trace = recorded(tmp_path, lambda: cupti.launch(1))
+    assert trace.manifest.capture.source == "cupti-python"
+    assert len(trace.kernels) == 1
+
+
+def test_copies_and_fills_are_told_apart(cupti: FakeCupti, tmp_path: Path) -> None:
+    def during() -> None:
+        cupti.move(Kind.MEMCPY, copy_kind=1)
+        cupti.move(Kind.MEMCPY, copy_kind=2)
+        cupti.move(Kind.MEMSET)
+
+    kinds = recorded(tmp_path, during).memops.names("kind")
+    assert [kinds.values[code] for code in kinds.codes] == ["HtoD", "DtoH", "memset"]
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from kerntrace.accounting.summary import phases_of
 from kerntrace.errors import KerntraceError, UnreadableError, UsageError
 from kerntrace.report.documents import step_rows
 from kerntrace.trace import bundle
+from kerntrace.trace.builder import sorted_table
 from kerntrace.trace.bundle import is_bundle, read_bundle, write_bundle
 from kerntrace.trace.manifest import Capture, Environment, Manifest
 from kerntrace.trace.migrate import migrate
@@ -82,7 +83,7 @@ def tables(schema: TableSchema) -> st.SearchStrategy[Table]:
             pa.array(v, pa.string()).dictionary_encode().cast(TEXT) if c.type == TEXT else pa.array(v, c.type)
             for c, v in zip(schema.columns, values)
         ]
-        return Table.of(schema, {c.name: pa.chunked_array([a]) for c, a in zip(schema.columns, arrays)})
+        return sorted_table(Table.of(schema, {c.name: pa.chunked_array([a]) for c, a in zip(schema.columns, arrays)}))
 
     return columns.map(made)
 

@@ -68,7 +68,7 @@ class _Labels:
 def _labelled(trace: Trace, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
     """The innermost range or synchronising call at every place of the line."""
     numbers: dict[str, int] = {}
-    begins, ends, phases = [], [], []
+    begins, ends, phases, since = [], [], [], []
     sync = trace.api_calls.names("name").where(is_synchronising) if len(trace.api_calls) else np.zeros(0, bool)
     for table, chosen in ((trace.ranges, trace.ranges.valid("start_ns")), (trace.api_calls, sync)):
         rows = np.flatnonzero(chosen)
@@ -77,7 +77,8 @@ def _labelled(trace: Trace, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
         begins.append(asked.place(thread, table.ints("start_ns")[rows]))
         ends.append(asked.place(thread, table.ints("end_ns", null=asked.origin + asked.span)[rows]))
         phases.append(_numbered(table.names("name"), rows, numbers))
-    labels = _innermost(np.concatenate(begins), np.concatenate(ends), np.concatenate(phases))
+        since.append(table.ints("start_ns")[rows])
+    labels = _innermost(*(np.concatenate(part) for part in (begins, ends, since, phases)))
     return (*numbers, NO_RANGE), labels
 
 
@@ -89,14 +90,16 @@ def _numbered(names: Names, rows: Index, numbers: dict[str, int]) -> Index:
     return number[codes]
 
 
-def _innermost(begin: Ints, end: Ints, phase: Index) -> _Labels:
+def _innermost(begin: Ints, end: Ints, since: Ints, phase: Index) -> _Labels:
     """At every place the phase of the interval that began last among those still open.
+
+    What began before the part of the line that is looked at is there from its beginning; `since` then tells which began last.
 
     A stack in order of beginning, from whose top the closed ones are taken when it is looked at: nested or not, the topmost
     open one is the one that began last.
     """
     some = np.flatnonzero(end > begin)
-    order = some[np.lexsort([-end[some], begin[some]])]
+    order = some[np.lexsort([-end[some], since[some], begin[some]])]
     starts, stops, which = begin[order].tolist(), end[order].tolist(), phase[order].tolist()
     edges: list[tuple[int, int, int]] = []  # from, to, phase
     open_: list[tuple[int, int]] = []  # end, phase

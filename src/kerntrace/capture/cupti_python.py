@@ -7,6 +7,7 @@ against. It keeps records in memory and writes them as JSON columns when it stop
 from __future__ import annotations
 
 import ctypes
+import importlib.metadata
 import json
 import os
 import threading
@@ -82,7 +83,7 @@ class CuptiPythonRecorder:
             self._cupti.activity_disable(kind)
         self._cupti.activity_flush_all(_FLUSH_FORCED)
         kept = {name: [row for row in rows if self._kept(row[0])] for name, rows in self._rows.items()}
-        said = {"pid": os.getpid(), "cupti": int(self._cupti.get_version()), "rows": kept, "names": self._call_names()}
+        said = {"pid": os.getpid(), "package": _package(), "rows": kept, "names": self._call_names()}
         (self._directory / _FILE).write_text(json.dumps(said), encoding="utf-8")
 
     def push(self, name: str, payload: int) -> None:
@@ -126,6 +127,14 @@ class CuptiPythonRecorder:
         return {f"{driver} {cbid}": str(self._cupti.get_callback_name(domains[driver], cbid)) for driver, cbid in used}
 
 
+def _package() -> str:
+    """The package and its version, from its metadata: no release of it (13.0.1 to 13.4.0) can be asked, nor for CUPTI's own."""
+    try:
+        return f"cupti-python {importlib.metadata.version('cupti-python')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "cupti-python"
+
+
 def read_records(directory: Path) -> Trace:
     """The trace in what the recorder wrote.
 
@@ -141,7 +150,7 @@ def read_records(directory: Path) -> Trace:
         producer="cupti-python",
         epoch_ns=0,
         clock="CLOCK_REALTIME",
-        capture=Capture(collector="cupti-python", source=f"cupti {said['cupti']}", kinds=kinds, graph_granularity="node"),
+        capture=Capture(collector="cupti-python", source=said["package"], kinds=kinds, graph_granularity="node"),
     )
     rows, pid = said["rows"], said["pid"]
     kernels = _columns(rows["kernels"], _KERNEL)

@@ -20,6 +20,7 @@ from kerntrace.cli.predict import predict
 from kerntrace.cli.profile import profile
 from kerntrace.cli.record import CONTEXT_SETTINGS, record
 from kerntrace.cli.roofline import roofline
+from kerntrace.cli.say import complain
 from kerntrace.cli.steps import steps
 from kerntrace.errors import ASKED_WRONGLY, FAILED, KerntraceError
 
@@ -65,6 +66,8 @@ def run(arguments: list[str] | None = None) -> int:
     ours = arguments.index("--") if "--" in arguments else len(arguments)  # what follows is another program's command line
     debug = "--debug" in arguments[:ours]
     arguments = [a for a in arguments[:ours] if a != "--debug"] + arguments[ours:]  # it may stand before or after the verb
+    if not _prepared_streams():
+        return complain(FAILED, "standard output is closed, so nothing can be printed", "Redirect it to a file or to /dev/null.")
     try:
         status = app(arguments, standalone_mode=False, prog_name="kerntrace")
         sys.stdout.flush()
@@ -72,43 +75,56 @@ def run(arguments: list[str] | None = None) -> int:
     except KerntraceError as error:
         if debug:
             raise
-        return _say(error.exit_code, error.what, error.hint)
+        return complain(error.exit_code, error.what, error.hint)
     except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()
         return FAILED
     except KeyboardInterrupt:
-        return _say(130, "interrupted")
+        return complain(130, "interrupted")
     except MemoryError:
         if debug:
             raise
-        return _say(FAILED, "out of memory", "Choose part of the trace, or use a machine with more memory.")
+        return complain(FAILED, "out of memory", "Choose part of the trace, or use a machine with more memory.")
     except Exception as error:
         if debug:
             raise
         return _other(error)
 
 
+def _prepared_streams() -> bool:
+    """See to it that talk and results can be written: a closed stderr swallows talk, and a character that the terminal's
+    encoding lacks is escaped. False where there is no stdout."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (it lives as long as the process)
+    return sys.stdout is not None
+
+
+def _abandon_stdout() -> None:
+    """Nobody reads stdout, or it cannot take any more: what is left in its buffer must not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _other(error: Exception) -> int:
-    """A wrong command line, which the parser words itself; anything else is a defect of ours and says so."""
+    """A wrong command line, which the parser words itself, or a stream that fails; anything else is a defect of ours."""
+    kind = type(error).__name__
+    if kind == "NoArgsIsHelpError":
+        print(error, file=sys.stderr)
+        return ASKED_WRONGLY
+    if kind == "Abort":
+        return complain(130, "interrupted")
     message = getattr(error, "format_message", None)
     if message is not None:
         context = getattr(error, "ctx", None)
         verb = context.command_path if context else "kerntrace"
-        return _say(ASKED_WRONGLY, message(), f"See {verb} --help.")
-    return _say(
+        return complain(ASKED_WRONGLY, message(), f"See {verb} --help.")
+    if isinstance(error, OSError) and error.filename is None and error.strerror:
+        _abandon_stdout()
+        return complain(FAILED, f"the output cannot be written: {error.strerror}", "Write it to another place.")
+    return complain(
         FAILED,
-        f"this is a defect in kerntrace: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+        f"this is a defect in kerntrace: {kind}: {(str(error).splitlines() or [''])[0][:200]}",
         "Run it again with --debug and report what it prints.",
     )
-
-
-def _say(status: int, what: str, hint: str = "") -> int:
-    print(f"kerntrace: {_printable(what)}", file=sys.stderr)
-    if hint:
-        print(_printable(hint), file=sys.stderr)
-    return status
-
-
-def _printable(text: str) -> str:
-    """One line without control characters: names in messages may come from a hostile file."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:500]

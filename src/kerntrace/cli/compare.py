@@ -23,7 +23,7 @@ from kerntrace.cli.options import (
     print_json,
 )
 from kerntrace.cli.refusal import no_steps, refused
-from kerntrace.errors import DONE, REFUSED, KerntraceError
+from kerntrace.errors import DONE, REFUSED, KerntraceError, UsageError
 
 
 def compare(
@@ -50,7 +50,10 @@ def compare(
         no_steps(analysis, path.name)
     comparison = compared(one, other)
     if batch:
-        comparison = replace(comparison, pairs=tuple(p for p in comparison.pairs if p.a.batch in batch))
+        asked = tuple(p for p in comparison.pairs if p.a.batch in batch)
+        if comparison.pairs and not asked:
+            raise UsageError(f"no cell of batch {', '.join(map(str, batch))} is in both traces", _told(one, other))
+        comparison = replace(comparison, pairs=asked)
     if as_json:
         print_json(compare_document(comparison))
     if not (one.ok and other.ok):

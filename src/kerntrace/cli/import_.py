@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kerntrace.cli.options import JSON_LIMIT, TRACE_HELP, JsonLimit, open_trace, working
+from kerntrace.cli.say import say
 from kerntrace.errors import DONE
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def import_(
         for file in files:
             target = Path(bundle_name(file.name))
             refuse_to_overwrite(target, force)
-            _write(open_trace(file, json_limit), target, force)
+            _write(open_trace(file, json_limit, verify=True), target, force)
         return DONE
     refuse_to_overwrite(output, force)
-    traces = [open_trace(file, json_limit) for file in files]
+    traces = [open_trace(file, json_limit, verify=True) for file in files]
     _write(traces[0] if len(traces) == 1 else merge(traces, [str(file) for file in files]), output, force)
     return DONE
 
@@ -46,8 +46,8 @@ def _write(trace: Trace, target: Path, force: bool) -> None:
     written = bundle_path(target)
     bytes_ = sum(part.stat().st_size for part in written.iterdir())
     rows = ", ".join(f"{info.rows} {name}" for name, info in manifest.tables.items() if info.rows)
-    print(f"{written}: {rows or 'no rows'}; {size(bytes_)}", file=sys.stderr)
-    print(f"Next: kerntrace steps {written}", file=sys.stderr)
+    say(f"{written}: {rows or 'no rows'}; {size(bytes_)}")
+    say(f"Next: kerntrace steps {written}")
 
 
 def bundle_name(name: str) -> str:

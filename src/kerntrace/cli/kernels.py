@@ -37,7 +37,7 @@ def kernels(
 ) -> int:
     """Say which kernels a step runs: how often, how long, by family, and the layer that repeats."""
     from kerntrace.accounting.summary import cells_of
-    from kerntrace.report.documents import kernel_row, kernels_document
+    from kerntrace.report.documents import KERNEL_COLUMNS, kernel_row, kernels_document
     from kerntrace.steps.layers import layers_of
     from kerntrace.steps.work import kernels_in
 
@@ -59,7 +59,8 @@ def kernels(
         refused(analysis, trace.name)
         return REFUSED
     if as_csv:
-        print_csv([{"kind": c.kind, "batch": c.batch} | kernel_row(use, c) for c, uses, _ in found for use in uses])
+        rows = [{"kind": c.kind, "batch": c.batch} | kernel_row(use, c) for c, uses, _ in found for use in uses]
+        print_csv(rows, ["kind", "batch", *KERNEL_COLUMNS])
     elif not as_json:
         from kerntrace.report.text import show_kernels
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,19 +115,28 @@ def one_format(as_json: bool, as_csv: bool) -> None:
 
 
 def print_json(document: Any) -> None:
-    """The document on stdout, and nothing else."""
+    """The document on stdout, in UTF-8 whatever the terminal's encoding, and nothing else."""
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=1).decode())
-    sys.stdout.write("\n")
+    text = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:  # a caller that took stdout over
+        sys.stdout.write(text.decode())
+    else:
+        sys.stdout.flush()
+        binary.write(text)
 
 
-def print_csv(rows: list[dict[str, Any]]) -> None:
-    """Rows as CSV with a header. A cell that a spreadsheet would run as a formula is quoted with an apostrophe."""
+def print_csv(rows: list[dict[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Rows as CSV with a header. A cell that a spreadsheet would run as a formula is quoted with an apostrophe.
+
+    Args:
+        columns: the header of a table that may have no rows; any others that rows have follow.
+    """
     import csv
 
     flat = [_flat(row) for row in rows]
-    header = list(dict.fromkeys(key for row in flat for key in row))
+    header = list(dict.fromkeys([*columns, *(key for row in flat for key in row)]))
     writer = csv.DictWriter(sys.stdout, header, lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from kerntrace.cli.say import complain
 from kerntrace.errors import KerntraceError
 
 if TYPE_CHECKING:
@@ -15,8 +15,7 @@ def refused(analysis: Analysis, name: str) -> None:
     """Say on stderr which rules failed and how to capture again: two lines a rule."""
     for rule in analysis.rules:
         if not rule.ok:
-            print(f"kerntrace: {name}: refused by rule {rule.rule}: {rule.detail}", file=sys.stderr)
-            print(rule.fix, file=sys.stderr)
+            complain(0, f"{name}: refused by rule {rule.rule}: {rule.detail}", rule.fix)
 
 
 def no_steps(analysis: Analysis, name: str) -> None:

@@ -153,6 +153,21 @@ def kernels_document(analysis: Analysis, cells: list[tuple[Cell, list[KernelUse]
     }
 
 
+KERNEL_COLUMNS = (
+    "family",
+    "name",
+    "count_per_step",
+    "count_min",
+    "count_max",
+    "varies",
+    "total_mean_ns_per_step",
+    "median_ns",
+    "share_of_busy",
+    "graph_share",
+    "shapes",
+)
+
+
 def kernel_row(use: KernelUse, cell: Cell) -> Json:
     """A kernel name of a cell."""
     busy = cell.terms["busy"].median

@@ -101,7 +101,7 @@ def verdict(pair: Pair) -> str:
              ("the device's own gaps", pair.delta["device_gap_ns"])]  # fmt: skip
     told = ", ".join(f"{ms(value)} {name}" for name, value in parts)
     a, b = ms(pair.a.terms["wall"].median), ms(pair.b.terms["wall"].median)
-    change = f"B takes {ms(abs(wall))} ms less" if wall > 0 else f"B takes {ms(abs(wall))} ms more"
+    change = "B takes as long" if not wall else f"B takes {ms(abs(wall))} ms {'less' if wall > 0 else 'more'}"
     return f"A {a} ms, B {b} ms a step; {change} (A - B: {told})"
 
 

@@ -77,7 +77,7 @@ def find_ranges(trace: Trace, pattern: re.Pattern[str] | None) -> Boundaries | N
 
 def _by_name(trace: Trace, predicate: Callable[[str], bool]) -> Mask:
     """Ranges with such a name; of several processes that have some, only those whose work ran on the device."""
-    found = trace.ranges.names("name").where(predicate)
+    found = trace.ranges.names("name").where(predicate) & trace.ranges.valid("start_ns")
     if found.any():
         working = found & np.isin(trace.ranges.ints("pid", null=-1), pids(trace))
         if working.any():

@@ -37,12 +37,10 @@ class Sequence:
 def find_period(trace: Trace, ops: Operations) -> Boundaries | None:
     """Steps by periodicity, or None where the sequence does not repeat at least once."""
     sequence = _sequence(trace, ops)
-    found = _period(sequence.token[:_LOOKED_AT])
+    found = _period(sequence)
     if found is None:
         return None
     period, at = found
-    if not _widespread(sequence, period):
-        return None
     cuts = _cuts(sequence, period, at)
     count = len(cuts)
     inside = slice(at, at + period)
@@ -83,14 +81,16 @@ def _sequence(trace: Trace, ops: Operations) -> Sequence:
     return Sequence(np.unique(work, return_inverse=True)[1], trace.api_calls.ints("start_ns")[calls], kernels, True)
 
 
-def _period(token: npt.NDArray[np.intp]) -> tuple[int, int] | None:
-    """The period and where the stretch over which it repeats begins."""
-    best: list[tuple[int, int, int]] = []  # length of the stretch, period, its beginning
+def _period(sequence: Sequence) -> tuple[int, int] | None:
+    """The period and where the stretch over which it repeats begins. Stretches are measured in kernels: a graph launch counts
+    for all that it launched."""
+    token = sequence.token[:_LOOKED_AT]
+    before = np.concatenate([[0], np.cumsum(sequence.kernels)])
+    best: list[tuple[int, int, int]] = []  # kernels in the stretch, period, its beginning
     for period in _candidates(token):
-        same = token[period:] == token[:-period]
-        begin, length = _longest_run(same)
-        if length >= period:
-            best.append((length + period, period, begin))
+        begin, length = _longest_run(token[period:] == token[:-period])
+        if length >= period and _widespread(sequence, period):
+            best.append((int(before[begin + length + period] - before[begin]), period, begin))
     if not best:
         return None
     longest = max(stretch for stretch, _, _ in best)

@@ -42,7 +42,7 @@ class Coverage:
 
 
 def replay_coverage(trace: Trace, launches: Launches, ops: Operations) -> Coverage:
-    """The coverage of every graph launch but those that the recording's head or tail cut off."""
+    """The coverage of every graph launch but those that the recording's head or tail cut off, in the middle perhaps."""
     graph = graph_launches(trace, launches) & recorded_stretch(ops)
     rows = np.flatnonzero(graph)
     if not len(rows):
@@ -56,7 +56,10 @@ def replay_coverage(trace: Trace, launches: Launches, ops: Operations) -> Covera
         replays.append(replay[chosen])
         nodes.append(table.ints("graph_node_id", null=-1)[chosen])
         ids.append(table.ints("graph_id", null=-1)[chosen])
-    return Coverage(rows, *_nodes(np.concatenate(replays), np.concatenate(nodes), np.concatenate(ids), len(rows)))
+    seen, expected = _nodes(np.concatenate(replays), np.concatenate(nodes), np.concatenate(ids), len(rows))
+    launched = np.flatnonzero(ops.first >= 0)
+    cut = (seen < expected) & np.isin(rows, [launched[0], launched[-1]] if len(launched) else [])
+    return Coverage(rows[~cut], seen[~cut], expected[~cut])
 
 
 def graph_launches(trace: Trace, launches: Launches) -> Mask:

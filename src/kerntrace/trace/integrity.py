@@ -132,8 +132,8 @@ def _bad_times(table: Table, name: str) -> list[str]:
     far = (np.abs(start - np.float64(centre)) > 30.0 * LONGEST_NS) | (np.abs(end - np.float64(centre)) > 30.0 * LONGEST_NS)
     absurd = ~late & ((length > LONGEST_NS) | (length < 0) | far)
     kinds = [("a negative duration", timed & late), ("an absurd duration or time", timed & absurd)]
-    if name != "api_calls":  # a call may be open when recording ends
-        kinds.insert(0, ("a zero (missing) timestamp", ~timed))
+    missing = ~timed if name != "api_calls" else ~table.valid("start_ns")  # a call may be open when recording ends
+    kinds.insert(0, ("a zero (missing) timestamp", missing))
     return [f"{_count(mask)} of {len(table)} {name} have {what} (rows {_rows(mask)})" for what, mask in kinds if mask.any()]
 
 
@@ -212,14 +212,15 @@ def _reuse(facts: Facts) -> Rule:
     inner = np.flatnonzero(~facts.launches.is_outermost)
     inner = inner[facts.ops.first[outer[inner]] >= 0]  # an id matters only where work hangs on it
     start, end = calls.ints("start_ns"), calls.ints("end_ns", null=np.iinfo(np.int64).max)
-    reused = inner[start[inner] >= end[outer[inner]]]
-    reused = reused[end[reused] > start[reused]]
+    tid = calls.ints("tid", null=-1)
+    after = (start[inner] >= end[outer[inner]]) & (end[inner] > start[inner])
+    reused = inner[after | (tid[inner] != tid[outer[inner]])]
     if len(reused):
         return Rule(
             "correlation-ids",
             False,
-            f"{len(reused)} API calls reuse the correlation id of an earlier call that had returned (rows {_listed(reused)}):"
-            " kernels cannot be joined to their launch",
+            f"{len(reused)} API calls reuse the correlation id of a call that had returned or is another thread's"
+            f" (rows {_listed(reused)}): kernels cannot be joined to their launch",
             "Export the report again, one process at a time.",
         )
     return Rule(
@@ -232,7 +233,7 @@ def _reuse(facts: Facts) -> Rule:
 def _one_of(name: str, option: str, noun: str, values: Callable[[Trace], Ints]) -> Callable[[Facts], Rule]:
     def rule(facts: Facts) -> Rule:
         found = values(facts.trace)
-        told = ", ".join(str(v) for v in found[:8]) + (", ..." if len(found) > 8 else "")
+        told = ", ".join(str(v) if v >= 0 else "not recorded" for v in found[:8]) + (", ..." if len(found) > 8 else "")
         if len(found) > 1:
             return Rule(
                 name,

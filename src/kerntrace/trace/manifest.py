@@ -12,6 +12,8 @@ import msgspec
 from kerntrace.errors import UnreadableError
 from kerntrace.trace.schema import FORMAT_MAJOR, FORMAT_MINOR, FORMAT_NAME
 
+_LATEST_NS = 2**62  # the year 2116
+
 
 class Format(msgspec.Struct, frozen=True):
     """Name and version of the bundle's format."""
@@ -118,6 +120,9 @@ def decode(raw: dict[str, Any], where: str) -> Manifest:
         UnreadableError: if a key has the wrong type; the message names the key.
     """
     try:
-        return msgspec.convert(raw, Manifest)
+        manifest = msgspec.convert(raw, Manifest)
+        if manifest.epoch_ns is not None and abs(manifest.epoch_ns) > _LATEST_NS:
+            raise msgspec.ValidationError(f"{manifest.epoch_ns} ns is no time - at `$.epoch_ns`")
+        return manifest
     except msgspec.ValidationError as error:
         raise UnreadableError(f"{where}: the manifest is damaged: {error}", "Export or record the trace again.") from None

@@ -35,7 +35,7 @@ def merge(traces: Sequence[Trace], names: Sequence[str]) -> Trace:
     capture = msgspec.structs.replace(
         first.capture,
         whole_graph_replays=sum(trace.manifest.capture.whole_graph_replays for trace in traces),
-        dropped_records=None if None in lost else sum(count or 0 for count in lost),
+        dropped_records=None if not any(lost) and None in lost else sum(count or 0 for count in lost),
     )
     builder = TraceBuilder(
         producer=first.producer,
