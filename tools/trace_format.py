@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Make docs/trace-format.md from the schema in kerntrace.trace.schema.
 
-    python tools/trace_format.py            rewrite it
-    python tools/trace_format.py --check    say whether it would change; exit status 1 if so
+python tools/trace_format.py            rewrite it
+python tools/trace_format.py --check    say whether it would change; exit status 1 if so
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from tests.support.command import called, kerntrace
 
 from kerntrace import __version__
-from kerntrace.cli import app
+from kerntrace.cli import app, verbs
 from kerntrace.errors import RefusedError, UnreadableError, UsageError
 
 VERBS = ("compare", "steps", "kernels", "check", "import")
@@ -199,3 +200,10 @@ def test_output_that_the_locale_cannot_write_is_no_defect(bundles: Path) -> None
     for verb, form in (("kernels", "--json"), ("kernels", "--csv"), ("steps", "--json")):
         ran = kerntrace(verb, bundles / "hostile.ktrace", form, PYTHONIOENCODING="ascii")
         assert ran.status == 0, ran.err
+
+
+@pytest.mark.parametrize("name", verbs.VERBS)
+def test_the_list_of_verbs_says_what_each_verb_says_of_itself(name: str) -> None:
+    verb = verbs.VERBS[name]
+    function = getattr(importlib.import_module(f"kerntrace.cli.{verb.module}"), verb.function)
+    assert " ".join((function.__doc__ or "").split()).startswith(verb.about)

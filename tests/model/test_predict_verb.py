@@ -54,6 +54,22 @@ def test_a_grid_is_every_combination_once(capsys: pytest.CaptureFixture[str]) ->
     assert "kernels" not in found[0]
 
 
+def test_what_was_measured_on_an_h200_is_a_profile_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    grid = ("--gpu", "H200", "--batch", "1,2,4,8,16,32", "--context", "512,2048", "--profile", "h200-calibrated,affine")
+    found = cells(capsys, *grid)
+    t_blocks = {(cell["profile"], cell["batch"], cell["context"]): cell["t_blocks_ns"] for cell in found}
+    assert len(t_blocks) == 24
+    pairs = [(t_blocks["h200-calibrated", n, c], t_blocks["affine", n, c]) for _, n, c in t_blocks]
+    assert all(0.9 < ours / affine < 1 for ours, affine in pairs)
+    kinds = {parameter["kind"] for cell in found if cell["profile"] == "h200-calibrated" for parameter in cell["parameters"]}
+    assert "microbenchmark" in kinds
+
+
+def test_what_was_measured_on_an_h200_is_not_for_another_gpu() -> None:
+    with pytest.raises(UsageError, match=r"h200-calibrated has no constants for .* on H100-SXM"):
+        app(["--gpu", "H100-SXM", "--profile", "h200-calibrated"], standalone_mode=False)
+
+
 def test_all_gpus_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "--gpu", "all", "--batch", "1")
     for name in ("A100-40GB-SXM", "H100-SXM", "H200", "B200", "RTX-5090", "L4"):

@@ -120,12 +120,15 @@ def test_a_kernel_faster_than_its_bytes_allow_is_a_violation() -> None:
 
 
 def test_shipped_constants_have_a_kind_and_a_source() -> None:
-    assert shipped_profiles() == ("affine", "flat", "ideal")
+    assert shipped_profiles() == ("affine", "flat", "h200-calibrated", "ideal")
     for name in shipped_profiles():
+        assert load_profile(name).name == name
         for constants in load_profile(name).constant:
             for constant in (constants.t0_us, constants.efficiency, constants.compute_efficiency):
                 assert constant is None or (constant.source and len(constant.date) == 10)
-                assert constant is None or constant.kind in ("published", "assumed")
+                assert constant is None or constant.kind in (
+                    ("microbenchmark",) if name == "h200-calibrated" else ("published", "assumed")
+                )
 
 
 def test_the_more_specific_constant_wins() -> None:
@@ -174,7 +177,7 @@ def test_a_profile_without_constants_for_a_gpu_is_refused(tmp_path: Path) -> Non
     path.write_text('name = "empty"\nform = "calibrated"\n')
     with pytest.raises(UsageError, match="no constants for gemm kernels on H200"):
         timing(load_profile(str(path)), H200, Kind.GEMM, "bfloat16")
-    with pytest.raises(UsageError, match=r"known are affine, flat, ideal"):
+    with pytest.raises(UsageError, match=r"known are affine, flat, h200-calibrated, ideal"):
         load_profile("none")
 
 

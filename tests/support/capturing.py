@@ -85,13 +85,14 @@ def verbs() -> typer.Typer:
     from kerntrace.cli.collectors import compare_collectors
     from kerntrace.cli.doctor import doctor
     from kerntrace.cli.profile import profile
-    from kerntrace.cli.record import CONTEXT_SETTINGS, record
+    from kerntrace.cli.record import record
+    from kerntrace.cli.verbs import PASSES_ON
 
     app = typer.Typer()
     app.command()(profile)
     app.command()(compare_collectors)
     app.command()(doctor)
-    app.command(context_settings=CONTEXT_SETTINGS)(record)
+    app.command(context_settings=PASSES_ON)(record)
     return app
 
 

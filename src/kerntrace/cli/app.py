@@ -9,22 +9,12 @@ from typing import Annotated
 import typer
 
 from kerntrace import __version__
-from kerntrace.cli.calibrate import calibrate
-from kerntrace.cli.check import check
-from kerntrace.cli.collectors import compare_collectors
-from kerntrace.cli.compare import compare
-from kerntrace.cli.doctor import doctor
-from kerntrace.cli.import_ import import_
-from kerntrace.cli.kernels import kernels
-from kerntrace.cli.predict import predict
-from kerntrace.cli.profile import profile
-from kerntrace.cli.record import CONTEXT_SETTINGS, record
-from kerntrace.cli.roofline import roofline
 from kerntrace.cli.say import complain
-from kerntrace.cli.steps import steps
+from kerntrace.cli.verbs import Verbs
 from kerntrace.errors import ASKED_WRONGLY, FAILED, KerntraceError
 
 app = typer.Typer(
+    cls=Verbs,
     name="kerntrace",
     help="Where each LLM decode step's time went, to the nanosecond: GPU busy, or waiting for the host, and why.",
     no_args_is_help=True,
@@ -32,18 +22,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-app.command()(compare)
-app.command()(steps)
-app.command()(kernels)
-app.command()(check)
-app.command("import")(import_)
-app.command()(profile)
-app.command(context_settings=CONTEXT_SETTINGS)(record)
-app.command("compare-collectors")(compare_collectors)
-app.command()(predict)
-app.command()(roofline)
-app.command()(calibrate)
-app.command()(doctor)
 
 
 def _version(asked: bool) -> None:
@@ -67,7 +45,7 @@ def run(arguments: list[str] | None = None) -> int:
     debug = "--debug" in arguments[:ours]
     arguments = [a for a in arguments[:ours] if a != "--debug"] + arguments[ours:]  # it may stand before or after the verb
     if not _prepared_streams():
-        return complain(FAILED, "standard output is closed, so nothing can be printed", "Redirect it to a file or to /dev/null.")
+        return complain(FAILED, "standard output is closed, so nothing can be printed", "Redirect it to a file.")
     try:
         status = app(arguments, standalone_mode=False, prog_name="kerntrace")
         sys.stdout.flush()

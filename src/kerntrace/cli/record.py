@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kerntrace.trace.model import Trace
 
 # How the verb must be registered: what follows the first word of COMMAND is the command's.
-CONTEXT_SETTINGS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
-
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="OUT.ktrace", help="Bundle to write.", show_default=False)]
 Command = Annotated[list[str], typer.Argument(metavar="-- COMMAND ...", help="Program to run.", show_default=False)]
 CaptureRange = Annotated[

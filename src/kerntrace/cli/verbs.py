@@ -1,0 +1,78 @@
+"""The verbs by name. A verb's module is imported when the verb is called: `kerntrace --help` reads none of them. Room: cli."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb.
+
+    Attributes:
+        about: what it does, as its function's docstring begins.
+        module, function: where it is, below `kerntrace.cli`.
+        settings: of its command line, e.g. that it passes on what it does not know.
+    """
+
+    about: str
+    module: str
+    function: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+PASSES_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+VERBS = {
+    "compare": Verb("Put two traces side by side: every term of the ledger, its difference, and whether the same kernels ran.",
+                    "compare", "compare"),
+    "steps": Verb("Account for every step: GPU busy, and each nanosecond of idleness by its cause.", "steps", "steps"),
+    "kernels": Verb("Say which kernels a step runs: how often, how long, by family, and the layer that repeats.",
+                    "kernels", "kernels"),
+    "check": Verb("Say whether figures may be taken from a trace, rule by rule.", "check", "check"),
+    "import": Verb("Turn a trace of any known kind into a .ktrace bundle.", "import_", "import_"),
+    "profile": Verb("Run a model's decode steps under a collector, and account for every one of them.", "profile", "profile"),
+    "record": Verb("Run any CUDA program, all its processes included, and record what they do on the GPU.",
+                   "record", "record", PASSES_ON),
+    "compare-collectors": Verb("Record the same decode steps with several collectors: kernel counts, GPU busy and dilation side"
+                               " by side.", "collectors", "compare_collectors"),
+    "predict": Verb("Predict a decode step from shapes alone: every kernel's time and the terms of the step.",
+                    "predict", "predict"),
+    "roofline": Verb("Compare every kernel of a step with its roofline: what it moved, how fast, predicted and measured.",
+                     "roofline", "roofline"),
+    "calibrate": Verb("Measure this machine's GPU in about two minutes and write a timing profile for predict and roofline.",
+                      "calibrate", "calibrate"),
+    "doctor": Verb("Look at what recording needs on this machine: each line is ok, a warning, or something to fix.",
+                   "doctor", "doctor"),
+}  # fmt: skip
+
+
+class Verbs(typer.core.TyperGroup):
+    """The group of all verbs."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        function = getattr(importlib.import_module(f"kerntrace.cli.{verb.module}"), verb.function)
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 110} | verb.settings
+        alone.command(cmd_name, context_settings=settings)(function)
+        return typer.main.get_command(alone)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        self.commands = dict.fromkeys(VERBS, None)  # type: ignore[assignment]  # only names: what it looks among for a near miss
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.about) for name, verb in VERBS.items()])
