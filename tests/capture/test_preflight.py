@@ -10,8 +10,8 @@ import pytest
 from tests.support.capturing import Built, run
 
 from kerntrace.capture import machine
+from kerntrace.cli.options import read_batches
 from kerntrace.cli.preflight import choose_weights, memory_need, require_memory, shape_of
-from kerntrace.cli.profile import read_batches
 from kerntrace.engines.protocol import EngineSpec
 from kerntrace.errors import FAILED, KerntraceError, UsageError
 
@@ -61,7 +61,7 @@ def test_what_can_be_known_is_said_before_the_engine_starts(
 
 
 def test_batches_are_read_once_each_and_in_order() -> None:
-    assert read_batches("16, 1,16") == (16, 1)
+    assert read_batches(["16, 1,16"]) == [16, 1]
 
 
 def test_weights_are_dummy_for_presets_and_real_for_anything_else(tmp_path: Path) -> None:

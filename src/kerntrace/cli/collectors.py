@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kerntrace.cli.options import AsJson, print_json
+from kerntrace.cli.options import AsJson, print_json, read_batches
 from kerntrace.cli.profile import (
     COLLECTORS,
     BatchOption,
@@ -22,7 +22,6 @@ from kerntrace.cli.profile import (
     RepetitionsOption,
     TokensOption,
     make_plan,
-    read_batches,
     say,
     trace_of,
 )
@@ -66,7 +65,7 @@ def compare_collectors(
         engine,
         model,
         mode.value,
-        read_batches(batch),
+        tuple(read_batches([batch])),
         context,
         tokens,
         choose_weights(model, None),

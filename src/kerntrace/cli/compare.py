@@ -21,6 +21,7 @@ from kerntrace.cli.options import (
     one_format,
     print_csv,
     print_json,
+    read_batches,
 )
 from kerntrace.cli.refusal import no_steps, refused
 from kerntrace.errors import DONE, REFUSED, KerntraceError, UsageError
@@ -45,14 +46,15 @@ def compare(
     from kerntrace.report.text_compare import compare_rows, show_compare
 
     one_format(as_json, as_csv)
+    sizes = read_batches(batch)
     one, other = (analyse_file(path, device, pid, step_range, json_limit) for path in (a, b))
     for analysis, path in ((one, a), (other, b)):
         no_steps(analysis, path.name)
     comparison = compared(one, other)
-    if batch:
-        asked = tuple(p for p in comparison.pairs if p.a.batch in batch)
+    if sizes:
+        asked = tuple(p for p in comparison.pairs if p.a.batch in sizes)
         if comparison.pairs and not asked:
-            raise UsageError(f"no cell of batch {', '.join(map(str, batch))} is in both traces", _told(one, other))
+            raise UsageError(f"no cell of batch {', '.join(map(str, sizes))} is in both traces", _told(one, other))
         comparison = replace(comparison, pairs=asked)
     if as_json:
         print_json(compare_document(comparison))

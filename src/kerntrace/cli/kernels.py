@@ -19,6 +19,7 @@ from kerntrace.cli.options import (
     one_format,
     print_csv,
     print_json,
+    read_batches,
 )
 from kerntrace.cli.refusal import no_steps, refused
 from kerntrace.errors import DONE, REFUSED
@@ -42,11 +43,12 @@ def kernels(
     from kerntrace.steps.work import kernels_in
 
     one_format(as_json, as_csv)
+    sizes = read_batches(batch)
     analysis = analyse_file(trace, device, pid, step_range, json_limit)
     no_steps(analysis, trace.name)
-    chosen_steps(analysis, batch, kind)
+    chosen_steps(analysis, sizes, kind)
     found = []
-    for cell in chosen_cells(cells_of(analysis), batch, kind):
+    for cell in chosen_cells(cells_of(analysis), sizes, kind):
         assert analysis.steps is not None  # cells come from steps
         uses = kernels_in(analysis.trace, analysis.ops, analysis.steps, cell.steps)
         typical = int(cell.steps[len(cell.steps) // 2])

@@ -21,7 +21,7 @@ TRACE_HELP = ".ktrace bundle, nsys .sqlite[.gz], nsys parquetdir, .nsys-rep, or 
 TracePath = Annotated[Path, typer.Argument(metavar="TRACE", help=TRACE_HELP, show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout (docs/json.md).")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Comma-separated rows on stdout.")]
-Batch = Annotated[list[int] | None, typer.Option("--batch", help="Only steps of this batch size; may be repeated.", min=1)]
+Batch = Annotated[list[str] | None, typer.Option("--batch", metavar="N[,N...]", help="Only steps of these batch sizes.")]
 Kind = Annotated[str | None, typer.Option("--kind", help="Only steps of this kind: decode, prefill, mixed, empty, unknown.")]
 Device = Annotated[int | None, typer.Option("--device", help="CUDA device to account for, where a trace has several.")]
 Pid = Annotated[int | None, typer.Option("--pid", help="Process to account for, where a trace has several.")]
@@ -72,6 +72,19 @@ def analyse_file(
     trace = open_trace(path, json_limit, verify=verify)
     with working(f"accounting for {path.name}"):
         return analyse(trace, Question(device, pid, step_range), with_ledger=with_ledger)
+
+
+def read_batches(texts: Sequence[str] | None) -> list[int]:
+    """The batch sizes that `--batch 1,16 --batch 32` names, each once.
+
+    Raises:
+        UsageError: if one is not a positive whole number.
+    """
+    parts = [part.strip() for text in texts or () for part in text.split(",")]
+    wrong = [part for part in parts if not (part.isascii() and part.isdecimal() and 0 < int(part[:10]) < 10**9)]
+    if wrong:
+        raise UsageError(f"--batch {','.join(texts or ())!r} is not a list of sizes", "Write it as 1 or 1,16.")
+    return list(dict.fromkeys(int(part) for part in parts))
 
 
 def chosen_steps(analysis: Analysis, batch: list[int] | None, kind: str | None) -> list[int]:

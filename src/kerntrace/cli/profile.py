@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kerntrace.cli.options import AsJson, print_json
+from kerntrace.cli.options import AsJson, print_json, read_batches
 from kerntrace.errors import DONE, REFUSED, KerntraceError, UsageError
 from kerntrace.workload import Mode
 
@@ -76,7 +76,7 @@ def profile(
         raise UsageError(f"--collector {collector!r} is not a collector", f"Collectors: {', '.join(COLLECTORS)}.")
     if weights not in (None, "dummy", "auto"):
         raise UsageError(f"--weights {weights!r} is neither dummy nor auto", "")
-    batches = read_batches(batch)
+    batches = tuple(read_batches([batch]))
     spec = EngineSpec(
         engine, model, mode.value, batches, context, tokens, choose_weights(model, weights), "bfloat16",
         multiprocess and engine == "vllm", nvtx_scopes,
@@ -86,18 +86,6 @@ def profile(
     plan = make_plan(spec, look(), collector, kinds=kinds, repetitions=repetitions, recorded=recorded, warmup=warmup)
     trace, made = run_plan(plan if dilation else without_dilation(plan))
     return write_and_show(trace, made, target, force, as_json)
-
-
-def read_batches(text: str) -> tuple[int, ...]:
-    """`1,16` as numbers.
-
-    Raises:
-        UsageError: if one is not a positive whole number.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and int(part) for part in parts):
-        raise UsageError(f"--batch {text!r} is not a list of sizes", "Write it as 1 or 1,16.")
-    return tuple(dict.fromkeys(int(part) for part in parts))
 
 
 def make_plan(

@@ -22,6 +22,7 @@ from kerntrace.cli.options import (
     one_format,
     print_csv,
     print_json,
+    read_batches,
     working,
 )
 from kerntrace.cli.refusal import no_steps, refused
@@ -68,6 +69,7 @@ def roofline(
     from kerntrace.report.roofline_document import roofline_document, roofline_rows
 
     one_format(as_json, as_csv)
+    sizes = read_batches(batch)
     asked = Asked(
         model=model,
         gpu=gpu,
@@ -80,7 +82,7 @@ def roofline(
     )
     analysis = analyse_file(trace, device, pid, step_range, json_limit)
     no_steps(analysis, trace.name)
-    cells = _compare(analysis, asked, profile, batch, trace.name) if analysis.ok else []
+    cells = _compare(analysis, asked, profile, sizes, trace.name) if analysis.ok else []
     if as_json:
         print_json(roofline_document(analysis, cells))
     if not analysis.ok:

@@ -19,6 +19,7 @@ from kerntrace.cli.options import (
     one_format,
     print_csv,
     print_json,
+    read_batches,
 )
 from kerntrace.cli.refusal import no_steps, refused
 from kerntrace.errors import DONE, REFUSED
@@ -40,10 +41,11 @@ def steps(
     from kerntrace.report.documents import step_rows, steps_document
 
     one_format(as_json, as_csv)
+    sizes = read_batches(batch)
     analysis = analyse_file(trace, device, pid, step_range, json_limit)
     no_steps(analysis, trace.name)
-    shown = chosen_steps(analysis, batch, kind) if analysis.ok else []
-    cells = chosen_cells(cells_of(analysis), batch, kind)
+    shown = chosen_steps(analysis, sizes, kind) if analysis.ok else []
+    cells = chosen_cells(cells_of(analysis), sizes, kind)
     if as_json:
         print_json(steps_document(analysis, cells, shown))
     if not analysis.ok:
