@@ -74,3 +74,13 @@ def test_no_steady_step_is_nothing_to_compare() -> None:
     rule = check_steps(made.steps, made.steady, np.array([7]))[0]
     assert rule.ok
     assert "no steady step" in rule.detail
+
+
+def test_counts_that_go_up_and_down_are_no_loss() -> None:
+    up_and_down = [44, 39, 46, 40, 45, 38, 41, 39, 37]
+    assert count_rule(up_and_down, up_and_down).ok
+
+
+def test_one_launch_of_very_many_without_a_kernel_leaves_its_step_out_only() -> None:
+    assert count_rule([5_000] * 4, [5_000] * 4, missing=[0, 1, 0, 0]).ok
+    assert not count_rule([5_000] * 4, [5_000] * 4, missing=[0, 3, 0, 0]).ok

@@ -84,8 +84,12 @@ def analyse(trace: Trace, question: Question, *, with_ledger: bool = True) -> An
     if boundaries is None:
         return Analysis(trace, ops, tuple(rules), coverage, None, nothing, None)
     steps = own(trace, launches, ops, boundaries)
+    if pattern is None and not steps.kernels.any() and (period := find_period(trace, ops)) is not None:
+        steps = own(trace, launches, ops, period)  # ranges to which no work can be given say nothing
     steady = steady_steps(steps)
-    rules += check_steps(steps, steady, _launches_without_work(trace, launches, ops, steps))
+    missing = _launches_without_work(trace, launches, ops, steps)
+    rules += check_steps(steps, steady, missing, nodes_known=trace.kernels.has("graph_node_id") or not coverage.call.size)
+    steady = steady & (missing == 0)
     allowed = with_ledger and all(rule.ok for rule in rules)
     return Analysis(trace, ops, tuple(rules), coverage, steps, steady, keep_ledger(trace, ops, steps) if allowed else None)
 

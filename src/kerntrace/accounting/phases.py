@@ -20,6 +20,8 @@ from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Ints, Names
 
 NO_RANGE = "(no range)"
+OTHERS = "(other ranges)"
+_MOST = 64  # phases told apart: a range named for each step or request would make a table of steps times names
 _STEP = re.compile(rf"{VLLM.pattern}|^kerntrace\.step\b.*")
 
 
@@ -45,7 +47,7 @@ def attribute_phases(trace: Trace, gaps: Gaps, steps: int) -> Phases:
         return Phases((NO_RANGE,), np.zeros((steps, 1), np.int64), np.zeros((steps, 1), np.int64))
     start, step, waited_for = gaps.start[exposed], gaps.step[exposed], waited_for[exposed]
     asked = ask(trace, gaps.call[exposed], start, start + waited_for + gaps.terms["launch_call"][exposed])
-    names, labels = _labelled(trace, asked)
+    names, labels = _longest(*_labelled(trace, asked), asked)
     shape = steps, len(names)
     at_launch = asked.start + waited_for
     waited = _split(asked.start, at_launch, labels, step, shape) - _split_own(trace, asked, at_launch, labels, step, shape)
@@ -80,6 +82,20 @@ def _labelled(trace: Trace, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
         since.append(table.ints("start_ns")[rows])
     labels = _innermost(*(np.concatenate(part) for part in (begins, ends, since, phases)))
     return (*numbers, NO_RANGE), labels
+
+
+def _longest(names: tuple[str, ...], labels: _Labels, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
+    """The phases that cover most of the asked intervals by name, the others together as one."""
+    if len(names) <= _MOST + 1:
+        return names, labels
+    order = np.argsort(asked.start, kind="stable")
+    alike = np.zeros(len(order), np.intp)
+    stretch, _, length = meet_in_groups(asked.start[order], np.maximum.accumulate(asked.end[order]), alike, labels.stretches)
+    total = summed(labels.phase[stretch], np.maximum(length, 0), len(names) - 1)
+    kept = np.sort(np.argsort(-total, kind="stable")[:_MOST])
+    number = np.full(len(names) - 1, _MOST, np.intp)
+    number[kept] = np.arange(_MOST)
+    return (*(names[i] for i in kept), OTHERS, NO_RANGE), _Labels(labels.stretches, number[labels.phase])
 
 
 def _numbered(names: Names, rows: Index, numbers: dict[str, int]) -> Index:

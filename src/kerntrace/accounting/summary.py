@@ -96,6 +96,18 @@ def phase_shares(phases: Phases, cell: Cell) -> list[PhaseShare]:
     return sorted(shares, key=lambda s: -(s.host_wait + s.launch_call))
 
 
+def outside_steps(analysis: Analysis) -> dict[str, int]:
+    """Kernels that no step owns, by reason."""
+    steps, ops = analysis.steps, analysis.ops
+    if steps is None:
+        return {}
+    alone = ops.is_kernel & (steps.owner < 0)
+    bare = int(np.count_nonzero(alone & (ops.launch < 0)))
+    early = int(np.count_nonzero(alone)) - bare
+    told = {"launched before the first step": early, "no launch call on record": bare}
+    return {reason: count for reason, count in told.items() if count}
+
+
 def graph_coverage(analysis: Analysis) -> npt.NDArray[np.float64]:
     """For each step, the nodes on record of those that its graph replays have; NaN for a step without graph launches."""
     steps, found = analysis.steps, analysis.coverage

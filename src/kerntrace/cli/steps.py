@@ -38,7 +38,7 @@ def steps(
 ) -> int:
     """Account for every step: GPU busy, and each nanosecond of idleness by its cause."""
     from kerntrace.accounting.summary import cells_of
-    from kerntrace.report.documents import step_rows, steps_document
+    from kerntrace.report.documents import STEP_COLUMNS, step_rows, steps_document
 
     one_format(as_json, as_csv)
     sizes = read_batches(batch)
@@ -52,7 +52,7 @@ def steps(
         refused(analysis, trace.name)
         return REFUSED
     if as_csv:
-        print_csv(step_rows(analysis, shown))
+        print_csv(step_rows(analysis, shown), STEP_COLUMNS)
     elif not as_json:
         from kerntrace.report.text import show_steps
 

@@ -8,7 +8,16 @@ from typing import Any
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.accounting.compare import Comparison
 from kerntrace.accounting.ledger import GAP_TERMS, Ledger, cause_of, largest_gap
-from kerntrace.accounting.summary import TERMS, Cell, Spread, delays_of, graph_coverage, phase_shares, phases_of
+from kerntrace.accounting.summary import (
+    TERMS,
+    Cell,
+    Spread,
+    delays_of,
+    graph_coverage,
+    outside_steps,
+    phase_shares,
+    phases_of,
+)
 from kerntrace.steps.names import KINDS
 from kerntrace.steps.steady import exclusions
 from kerntrace.steps.work import FamilyUse, KernelUse, SameWork
@@ -40,6 +49,7 @@ def steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> J
         "segmentation": steps.boundaries.method if steps else None,
         "segmentation_detail": steps.boundaries.detail if steps else "",
         "excluded": exclusions(steps, analysis.steady) if steps else {},
+        "kernels_outside_steps": outside_steps(analysis),
         "steps": step_rows(analysis, shown),
         "summary": [
             cell_json(cell)
@@ -52,6 +62,25 @@ def steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> J
             for cell in cells
         ],
     }
+
+
+STEP_COLUMNS = (
+    "index",
+    "kind",
+    "batch",
+    "prefill_tokens",
+    "steady",
+    "kernels",
+    "launches",
+    "graph_launches",
+    "graph_coverage",
+    "queue_delay_mean_ns",
+    "start_latency_mean_ns",
+    *(f"{name}_ns" for name in (*TERMS, "overlap")),
+    *(f"{side}.{name}_ns" for side in ("within", "between") for name in GAP_TERMS),
+    "largest_gap_ns",
+    "largest_gap_cause",
+)
 
 
 def step_rows(analysis: Analysis, shown: list[int]) -> list[Json]:

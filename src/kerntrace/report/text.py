@@ -9,7 +9,7 @@ from rich.table import Table
 
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.accounting.ledger import GAP_TERMS, Ledger, cause_of, largest_gap
-from kerntrace.accounting.summary import Cell, Spread, phase_shares, phases_of
+from kerntrace.accounting.summary import Cell, Spread, outside_steps, phase_shares, phases_of
 from kerntrace.steps.layers import Layers
 from kerntrace.steps.names import KINDS
 from kerntrace.steps.ownership import Steps
@@ -87,6 +87,8 @@ def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: st
     out.print(f"[bold]{printable(name)}[/]: {len(steps)} steps by {how_found(steps)}")
     for reason, count in exclusions(steps, analysis.steady).items():
         out.print(f"  left out of headline figures: {count} x {reason}", style="dim")
+    for reason, count in outside_steps(analysis).items():
+        out.print(f"  kernels that belong to no step: {count} x {reason}", style="dim")
     phases = phases_of(analysis)
     for cell in cells:
         out.print()

@@ -10,22 +10,31 @@ from kerntrace.trace.integrity import Rule
 from kerntrace.trace.table import Ints, Mask
 
 _KEPT = 0.95  # steps that keep less than this share of their like's kernels have lost some
+_FEW = 10_000  # launches of which one may lack its kernel
+_ENOUGH = 6  # steps whose counts only ever fall: in fewer that may be chance
 _RECAPTURE = "Record fewer steps or with larger buffers."
 
 
-def check_steps(steps: Steps, steady: Mask, missing: Ints) -> list[Rule]:
+def check_steps(steps: Steps, steady: Mask, missing: Ints, *, nodes_known: bool = False) -> list[Rule]:
     """The rules over steps.
 
     Args:
         missing: for each step, kernel-launch calls begun in it whose kernel is not on record.
+        nodes_known: whether replayed kernels say their node, so that the coverage of replays has told already what is missing.
     """
-    return [_count(steps, steady, missing), _cut(steps)]
+    return [_count(steps, steady, missing, not nodes_known), _cut(steps)]
 
 
-def _count(steps: Steps, steady: Mask, missing: Ints) -> Rule:
+def tolerable(steps: Steps, steady: Mask, missing: Ints) -> bool:
+    """Whether the launches without a kernel are so few that they may have failed or been captured, not lost: their steps are
+    then left out instead of the trace refused."""
+    return int(missing[steady].sum()) * _FEW <= int(steps.launches[steady].sum())
+
+
+def _count(steps: Steps, steady: Mask, missing: Ints, compare_replays: bool) -> Rule:
     name = "kernel-count"
     lost = np.flatnonzero(steady & (missing > 0))
-    if len(lost):
+    if len(lost) and not tolerable(steps, steady, missing):
         return Rule(
             name,
             False,
@@ -34,7 +43,7 @@ def _count(steps: Steps, steady: Mask, missing: Ints) -> Rule:
             _RECAPTURE,
         )
     for said, rows in _cells(steps, steady):
-        loss = _loss(steps, rows)
+        loss = _loss(steps, rows, compare_replays)
         if loss:
             return Rule(name, False, f"the kernel count drifts: of {said}, {loss}", _RECAPTURE)
     told = [f"{_span(steps.kernels[rows])} in {len(rows)} steps of {said}" for said, rows in _cells(steps, steady)]
@@ -48,7 +57,7 @@ def _cells(steps: Steps, steady: Mask) -> list[tuple[str, npt.NDArray[np.intp]]]
     ]
 
 
-def _loss(steps: Steps, rows: npt.NDArray[np.intp]) -> str:
+def _loss(steps: Steps, rows: npt.NDArray[np.intp], compare_replays: bool) -> str:
     """What tells that records were lost though none is reported, in words; empty where nothing does.
 
     A count that changes is no loss by itself: other kernels may be needed for a longer context. But steps that made the same
@@ -56,7 +65,7 @@ def _loss(steps: Steps, rows: npt.NDArray[np.intp]) -> str:
     """
     kernels = steps.kernels[rows]
     calls = steps.launches[rows] * (int(steps.graph_launches.max()) + 1) + steps.graph_launches[rows]
-    for made in np.unique(calls):
+    for made in np.unique(calls) if compare_replays else ():
         mine = np.flatnonzero(calls == made)
         usual = float(np.median(kernels[mine]))
         few = mine[kernels[mine] < _KEPT * usual]
@@ -66,7 +75,12 @@ def _loss(steps: Steps, rows: npt.NDArray[np.intp]) -> str:
             )
         if fall := _fall(kernels[mine]):
             return f"steps go from {fall[0]} to {fall[1]} kernels while their launch calls stay the same"
-    if len(np.unique(kernels)) > 2 and (fall := _fall(kernels)):
+    if (
+        len(rows) >= _ENOUGH
+        and len(np.unique(kernels)) > 2
+        and bool(np.all(np.diff(kernels) <= 0))
+        and (fall := _fall(kernels))
+    ):
         return f"steps go from {fall[0]} to {fall[1]} kernels, from level to level"
     return ""
 

@@ -64,21 +64,23 @@ def _widespread(sequence: Sequence, period: int) -> bool:
 
 
 def _sequence(trace: Trace, ops: Operations) -> Sequence:
-    """Each launch call with work on record, in order of its start; each operation by itself where no call is on record."""
-    names, kinds = trace.kernels.names("name"), trace.memops.names("kind")
-    number = np.random.default_rng(1).integers(1, 2**32, len(names.values) + len(kinds.values) + 2).astype(np.float64)
-    code = np.zeros(len(ops), np.intp)
-    code[ops.is_kernel] = names.codes[ops.row[ops.is_kernel]] + 1
-    code[~ops.is_kernel] = kinds.codes[ops.row[~ops.is_kernel]] + len(names.values) + 2
-    weight = number[np.minimum(code, len(number) - 1)]
-    launched = ops.launch >= 0
+    """Each launch call with kernels on record, in order of its start; each kernel by itself where no call is on record.
+
+    Copies and fills are left out: how many there are may differ from step to step.
+    """
+    names = trace.kernels.names("name")
+    kernel = np.flatnonzero(ops.is_kernel)
+    code = names.codes[ops.row[kernel]].astype(np.intp) + 1
+    launch = ops.launch[kernel]
+    launched = launch >= 0
     if not launched.any():
-        return Sequence(np.unique(code, return_inverse=True)[1], ops.start, ops.is_kernel.astype(np.int64), False)
-    calls = np.unique(ops.launch[launched])
-    place = np.searchsorted(calls, ops.launch[launched])
-    work = np.bincount(place, weights=weight[launched])
-    kernels = np.bincount(place[ops.is_kernel[launched]], minlength=len(calls))
-    return Sequence(np.unique(work, return_inverse=True)[1], trace.api_calls.ints("start_ns")[calls], kernels, True)
+        return Sequence(np.unique(code, return_inverse=True)[1], ops.start[kernel], np.ones(len(kernel), np.int64), False)
+    number = np.random.default_rng(1).integers(1, 2**32, len(names.values) + 1).astype(np.float64)
+    calls = np.unique(launch[launched])
+    place = np.searchsorted(calls, launch[launched])
+    work = np.bincount(place, weights=number[code[launched]])
+    begun = trace.api_calls.ints("start_ns")[calls]
+    return Sequence(np.unique(work, return_inverse=True)[1], begun, np.bincount(place, minlength=len(calls)), True)
 
 
 def _period(sequence: Sequence) -> tuple[int, int] | None:

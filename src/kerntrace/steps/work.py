@@ -91,13 +91,16 @@ def families_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> l
     members: dict[int, set[str]] = defaultdict(set)
     for used in np.unique(names.codes[rows]):
         members[int(families[used])].add(names.values[used] if used >= 0 else "")
+    labels = list(numbers)
+    order = np.argsort(code, kind="stable")
+    edges = np.flatnonzero(np.diff(code[order], prepend=-1))
     found = []
-    for family, number in numbers.items():
-        mine = code == number
-        if mine.any():
-            counts = np.bincount(step[mine], minlength=len(chosen))
-            total = float(length[mine].sum() / len(chosen))
-            found.append(FamilyUse(family, _whole(float(np.median(counts))), total, frozenset(members[number])))
+    for low, high in zip(edges, np.append(edges[1:], len(order))):
+        mine = order[low:high]
+        number = int(code[mine[0]])
+        counts = np.bincount(step[mine], minlength=len(chosen))
+        total = float(length[mine].sum() / len(chosen))
+        found.append(FamilyUse(labels[number], _whole(float(np.median(counts))), total, frozenset(members[number])))
     return sorted(found, key=lambda use: (-use.total_ns, use.family))
 
 

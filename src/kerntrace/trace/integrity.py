@@ -65,7 +65,9 @@ def _kernels(facts: Facts) -> Rule:
     return Rule(
         "kernels-recorded",
         False,
-        f"no kernel on record, though {calls} kernel launch calls are: there is nothing to account for",
+        "no kernel on record"
+        + (f", though {calls} kernel launch calls are" if calls else "")
+        + ": there is nothing to account for",
         "Record with CUDA tracing on (nsys profile -t cuda,nvtx), in the process that runs the model.",
     )
 
