@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +71,7 @@ def analyse(trace: Trace, question: Question, *, with_ledger: bool = True) -> An
         KerntraceError: if a step pattern matches nothing or the device or process asked for ran nothing.
     """
     pattern = compile_pattern(question.step_range) if question.step_range is not None else None
+    _read_ahead(trace)
     trace = select(trace, device=question.device, pid=question.pid)
     launches = join_launches(trace)
     ops = operations_of(trace, launches)
@@ -92,6 +94,19 @@ def analyse(trace: Trace, question: Question, *, with_ledger: bool = True) -> An
     steady = steady & (missing == 0)
     allowed = with_ledger and all(rule.ok for rule in rules)
     return Analysis(trace, ops, tuple(rules), coverage, steps, steady, keep_ledger(trace, ops, steps) if allowed else None)
+
+
+_READ = {
+    "kernels": ("start_ns", "end_ns", "pid", "device_id", "stream_id", "correlation_id", "graph_id", "graph_node_id", "name"),
+    "api_calls": ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "is_launch"),
+}
+
+
+def _read_ahead(trace: Trace) -> None:
+    """Read the columns that every analysis needs, the two large tables at once: decoding them leaves the interpreter free."""
+    with ThreadPoolExecutor(len(_READ)) as pool:
+        for reading in [pool.submit(trace.table(name).load, columns) for name, columns in _READ.items()]:
+            reading.result()
 
 
 def _launches_without_work(trace: Trace, launches: Launches, ops: Operations, steps: Steps) -> Ints:

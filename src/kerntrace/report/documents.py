@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from kerntrace.accounting.analysis import Analysis
@@ -41,7 +42,10 @@ def check_document(analysis: Analysis) -> Json:
 def steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> Json:
     """`kerntrace.steps/1`: every step of `shown`, and the headline cells."""
     steps = analysis.steps
-    phases = phases_of(analysis)
+    with ThreadPoolExecutor(1) as pool:  # NumPy leaves the interpreter free, so the rows can be made meanwhile
+        waiting = pool.submit(phases_of, analysis)
+        rows = step_rows(analysis, shown)
+        phases = waiting.result()
     return {
         "schema": "kerntrace.steps/1",
         "trace": trace_json(analysis.trace),
@@ -50,7 +54,7 @@ def steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> J
         "segmentation_detail": steps.boundaries.detail if steps else "",
         "excluded": exclusions(steps, analysis.steady) if steps else {},
         "kernels_outside_steps": outside_steps(analysis),
-        "steps": step_rows(analysis, shown),
+        "steps": rows,
         "summary": [
             cell_json(cell)
             | {

@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 def in_order(keys: Sequence[npt.NDArray[np.int64]]) -> bool:
     """Whether rows ascend by the first key, then the second, and so on. Keys are arrays of one length."""
-    tied = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
-    for key in keys:
-        before, after = key[:-1], key[1:]
-        if bool(np.any(tied & (before > after))):
+    first = keys[0]
+    if bool(np.any(first[:-1] > first[1:])):
+        return False
+    tied = np.flatnonzero(first[:-1] == first[1:])  # the other keys are looked at only where rows tie
+    for key in keys[1:]:
+        before, after = key[tied], key[tied + 1]
+        if bool(np.any(before > after)):
             return False
-        tied &= before == after
-        if not tied.any():
+        tied = tied[before == after]
+        if not len(tied):
             break
     return True
 
