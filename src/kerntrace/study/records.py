@@ -84,8 +84,8 @@ class TracedCell:
         untraced: walls of the same calls in an untraced process timed beside it; empty where the study's own walls serve.
         step_kinds: recorded steps by kind and batch, e.g. {"decode 16": 31, "prefill 16": 1}, over the recorded window.
         kernels: kernels a step, one value a steady step.
-        terms: the ledger (wall, busy, device_gap, host_wait, launch_call, launch_latency, profiler, unattributed), ns, one value
-            a steady step. They sum to wall, step by step.
+        terms: the ledger (wall, busy, device_gap, host_wait, launch_call, launch_latency, profiler, unattributed), ns, one
+            value a steady step. They sum to wall, step by step.
         within, between: the six gap terms inside the step and in its last gap, as `terms`.
         phases: exposed host time (host_wait + launch_call) by phase, mean ns a steady step.
         work: kernels of the typical step.
