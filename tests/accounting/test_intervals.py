@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerntrace.accounting.intervals import Union, covered_before, gaps_within, meet, meet_in_groups, summed, union
+from kerntrace.accounting.intervals import Union, covered_before, gaps_of, gaps_within, meet, meet_in_groups, summed, union
 from kerntrace.trace.table import Ints
 
 Pairs = list[tuple[int, int]]
@@ -49,7 +49,8 @@ def test_union_covers_just_what_its_intervals_cover(pairs: Pairs, offset: int) -
 def test_gaps_are_what_the_union_leaves_of_each_window(pairs: Pairs, windows: Pairs, offset: int) -> None:
     busy = union(*arrays(sorted(pairs), offset))
     covered = stretches(nanoseconds(pairs))
-    found = gaps_within(busy, *arrays(windows, offset))
+    asked = arrays(windows, offset)
+    found = gaps_within(busy, *asked, *gaps_of(busy, *asked))
     for number, (begin, end) in enumerate(windows):
         mine = found.source == number
         expected = stretches(set(range(begin, end)) - nanoseconds(pairs))

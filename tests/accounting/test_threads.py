@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.recording import Recording
 
-from kerntrace.accounting.threads import ask, overlap
+from kerntrace.accounting.threads import covered, line_of, overlap
 from kerntrace.trace.model import Trace
+from kerntrace.trace.table import Ints, Table
 
 THREADS = [(7, 70), (7, 71), (8, 70), (7, None), (None, 70)]
 
@@ -29,22 +30,27 @@ def built(intervals: Covers, covering: Covers, first: int) -> Trace:
     return made.build()
 
 
+def overlaps(trace: Trace, start: Ints, end: Ints, table: Table) -> list[int]:
+    """How much of each interval, of the call of the same number, a table's rows cover."""
+    call = np.arange(len(start), dtype=np.int32) % len(trace.api_calls)
+    line = line_of(trace, call, int(start.min()), int(end.max()))
+    found: list[int] = overlap(line, call, start, end, covered(line, table)).tolist()
+    return found
+
+
 @given(asked_intervals, covers)
 def test_overlap_counts_every_nanosecond_of_the_same_thread_once(intervals: Covers, covering: Covers) -> None:
     trace = built(intervals, covering, 1_000)
     start, end = (np.array([s + extra * length for _, s, length in intervals], np.int64) for extra in (0, 1))
-    found = overlap(ask(trace, np.arange(len(intervals), dtype=np.int32), start, end), trace.overheads)
+    found = overlaps(trace, start, end, trace.overheads)
     for (thread, begin, length), total in zip(intervals, found):
         own = [range(s, s + n) for t, s, n in covering if t == thread]
         assert total == sum(any(ns in part for part in own) for ns in range(begin, begin + length))
 
 
-def test_nothing_asked_or_nothing_there() -> None:
+def test_nothing_there() -> None:
     trace = built([((7, 70), 0, 5)], [], 1_000)
-    nothing = np.zeros(0, np.int64)
-    assert overlap(ask(trace, np.zeros(0, np.int32), nothing, nothing), trace.overheads).tolist() == []
-    one = ask(trace, np.zeros(1, np.int32), np.array([0]), np.array([5]))
-    assert overlap(one, trace.overheads).tolist() == [0]
+    assert overlaps(trace, np.array([0]), np.array([5]), trace.overheads) == [0]
 
 
 def test_a_row_still_open_covers_all_that_follows() -> None:
@@ -53,8 +59,7 @@ def test_a_row_still_open_covers_all_that_follows() -> None:
     made.call(1_000, 1_001, 1)
     made.range(1_004, None, "open")
     trace = made.build()
-    asked = ask(trace, np.zeros(2, np.int32), np.array([0, 10]), np.array([8, 20]))
-    assert overlap(asked, trace.ranges).tolist() == [4, 10]
+    assert overlaps(trace, np.array([0, 10]), np.array([8, 20]), trace.ranges) == [4, 10]
 
 
 def test_threads_do_not_touch_where_they_meet_on_the_line() -> None:
@@ -66,5 +71,4 @@ def test_threads_do_not_touch_where_they_meet_on_the_line() -> None:
     made.range(1_005, 9_999, "far", tid=1)
     made.range(1_005, None, "open", tid=1)
     trace = made.build()
-    asked = ask(trace, np.arange(2, dtype=np.int32), np.array([0, 0]), np.array([10, 10]))
-    assert overlap(asked, trace.ranges).tolist() == [5, 0]
+    assert overlaps(trace, np.array([0, 0]), np.array([10, 10]), trace.ranges) == [5, 0]

@@ -44,21 +44,28 @@ def union(start: Ints, end: Ints) -> Union:
     return Union(start[at], reach[np.append(at[1:], len(start)) - 1], some[at])
 
 
-def gaps_within(busy: Union, begin: Ints, end: Ints) -> Pieces:
-    """What the stretches leave uncovered of each window [begin, end).
+def gaps_of(busy: Union, begin: Ints, end: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Which gaps each window [begin, end) meets, as ranges of their numbers: gap i is the one before stretch i."""
+    low = np.searchsorted(busy.start, begin, side="right")
+    high = np.searchsorted(busy.end, end, side="left") + 1
+    return low, np.where(begin < end, high, low)
 
-    `source` is the window; `other` is the stretch that follows the gap, or the number of stretches where none does.
-    Windows may overlap each other.
+
+def gaps_within(busy: Union, begin: Ints, end: Ints, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> Pieces:
+    """What the stretches leave uncovered of each window [begin, end), given which gaps it meets.
+
+    `source` is the window; `other` is the stretch that follows the gap, or the number of stretches where none does. Windows
+    may overlap each other. Every piece has some length, for stretches do not touch.
     """
-    opens = np.concatenate([[_MIN], busy.end])
-    closes = np.concatenate([busy.start, [_MAX]])
-    low = np.searchsorted(closes, begin, side="right")
-    high = np.searchsorted(opens, end, side="left")
     window, gap = _ragged(low, high)
-    start, stop = np.maximum(opens[gap], begin[window]), np.minimum(closes[gap], end[window])
-    some = start < stop
-    if not some.all():
-        return Pieces(start[some], stop[some], window[some], gap[some])
+    if not len(gap):
+        return Pieces(begin[:0], end[:0], window, gap)
+    first, last = int(gap.min()), int(gap.max())
+    opens = np.concatenate([[_MIN], busy.end[first:last]]) if first == 0 else busy.end[first - 1 : last]
+    closes = busy.start[first : last + 1]
+    if last == len(busy.start):
+        closes = np.append(closes, _MAX)
+    start, stop = np.maximum(opens[gap - first], begin[window]), np.minimum(closes[gap - first], end[window])
     return Pieces(start, stop, window, gap)
 
 
@@ -100,13 +107,16 @@ def covered_before(start: Ints, end: Ints, at: Ints) -> Ints:
     Sums run modulo 2**64, so that partial sums may leave int64; the result is right wherever it fits.
     """
     total = np.zeros(len(at), np.int64)
-    start = start if len(start) < 2 or bool(np.all(start[1:] >= start[:-1])) else np.sort(start)
     with np.errstate(over="ignore"):
-        for edge, sign in ((start, 1), (np.sort(end), -1)):
+        for edge, sign in ((_ascending(start), 1), (_ascending(end), -1)):
             before = np.concatenate([[0], np.cumsum(edge)])
             count = np.searchsorted(edge, at)
             total += sign * (count * at - before[count])
     return total
+
+
+def _ascending(values: Ints) -> Ints:
+    return values if bool(np.all(values[1:] >= values[:-1])) else np.sort(values)
 
 
 def summed(index: npt.NDArray[np.intp], value: Ints, size: int) -> Ints:

@@ -9,14 +9,16 @@ took on that thread is profiler), inside [a0, a1] launch_call, after a1 launch_l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from kerntrace.accounting.intervals import Pieces, Union, covered_before, gaps_within, union
-from kerntrace.accounting.threads import ask, overlap
+from kerntrace.accounting.intervals import Pieces, Union, covered_before, gaps_of, gaps_within, union
+from kerntrace.accounting.threads import covered, line_of, overlap
 from kerntrace.steps.ownership import Steps
+from kerntrace.trace.blocks import blocks, in_parallel
 from kerntrace.trace.launches import Rows
 from kerntrace.trace.model import Trace
 from kerntrace.trace.operations import Operations
@@ -81,33 +83,49 @@ def keep_ledger(trace: Trace, ops: Operations, steps: Steps) -> Ledger:
     """Account for every complete step of a trace of one device. Time is linear in operations, but for sorts."""
     whole = np.flatnonzero((steps.operations > 0) & (steps.window_begin < steps.window_end))
     begin, end = steps.window_begin[whole], steps.window_end[whole]
-    busy = union(ops.start, ops.end)
-    pieces = gaps_within(busy, begin, end)
-    answer = _answers(trace, ops, busy, pieces)
-    terms = _terms(trace, ops, pieces, answer)
-    between = pieces.end == end[pieces.source]
-    call = np.where(answer >= 0, ops.launch[answer], np.int32(-1)) if len(ops) else np.zeros(0, np.int32)
-    gaps = Gaps(whole[pieces.source], pieces.start, pieces.end, call, between, terms)
+    gaps = _gaps(trace, ops, steps, whole)
     count = len(steps)
     leads = _leads(gaps.step)
-    at_end = np.flatnonzero(between)
-    outer = {name: _placed(gaps.step[at_end], value[at_end], count) for name, value in terms.items()}
-    idle = _by_step(gaps.step, leads, pieces.end - pieces.start, count)
-    wall = np.zeros(count, np.int64)
+    at_end = np.flatnonzero(gaps.between)
+    outer = {name: _placed(gaps.step[at_end], value[at_end], count) for name, value in gaps.terms.items()}
+    totals = in_parallel(lambda value: _by_step(gaps.step, leads, value, count), [gaps.terms[name] for name in GAP_TERMS])
+    inner = {name: total - outer[name] for name, total in zip(GAP_TERMS, totals)}
+    wall, idle = np.zeros(count, np.int64), np.sum(totals, axis=0, dtype=np.int64)
     wall[whole] = end - begin
     overlap = np.zeros(count, np.int64)
     covered = covered_before(ops.start, ops.end, np.concatenate([begin, end]))
     overlap[whole] = covered[len(begin) :] - covered[: len(begin)]
     overlap -= wall - idle
-    return Ledger(
-        steps.complete,
-        wall,
-        wall - idle,
-        {name: _by_step(gaps.step, leads, value, count) - outer[name] for name, value in terms.items()},
-        outer,
-        overlap,
-        gaps,
-    )
+    return Ledger(steps.complete, wall, wall - idle, inner, outer, overlap, gaps)
+
+
+def _gaps(trace: Trace, ops: Operations, steps: Steps, whole: npt.NDArray[np.intp]) -> Gaps:
+    """Every gap of the windows of the steps `whole`, with its terms, worked out a block of windows at a time."""
+    begin, end = steps.window_begin[whole], steps.window_end[whole]
+    busy = union(ops.start, ops.end)
+    answers, own_time = _answers(trace, ops, busy), _own_time(trace, ops)
+    low, high = gaps_of(busy, begin, end)
+    before = np.concatenate([[0], np.cumsum(high - low)])
+    size = int(before[-1])
+    gaps = Gaps(
+        np.empty(size, np.intp), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int32),
+        np.empty(size, bool), {name: np.zeros(size, np.int64) for name in GAP_TERMS},
+    )  # fmt: skip
+
+    def fill(windows: slice) -> None:
+        here = slice(before[windows.start], before[windows.stop])
+        pieces = gaps_within(busy, begin[windows], end[windows], low[windows], high[windows])
+        answer = answers(pieces)
+        gaps.step[here] = whole[windows][pieces.source]
+        gaps.start[here], gaps.end[here] = pieces.start, pieces.end
+        gaps.call[here] = ops.launch[answer]
+        gaps.between[here] = pieces.end == end[windows][pieces.source]
+        for name, value in _terms(trace, ops, pieces, answer, own_time).items():
+            if value.any():  # memory of zeros that nobody wrote to costs nothing
+                gaps.terms[name][here] = value
+
+    in_parallel(fill, blocks(before))
+    return gaps
 
 
 def largest_gap(gaps: Gaps, steps: int) -> npt.NDArray[np.intp]:
@@ -148,25 +166,26 @@ def cause_of(gaps: Gaps, gap: int) -> str:
     return max(GAP_TERMS, key=lambda term: int(gaps.terms[term][gap]))
 
 
-def _answers(trace: Trace, ops: Operations, busy: Union, gaps: Pieces) -> npt.NDArray[np.intp]:
-    """For each gap, the operation that answers for it: of those that start at its end, the one launched first.
+def _answers(trace: Trace, ops: Operations, busy: Union) -> Callable[[Pieces], npt.NDArray[np.intp]]:
+    """Finds, for each gap, the operation that answers for it: of those that start at its end, the one launched first.
 
     Operations of no length cover nothing but may answer, so the operation that opens a stretch need not be the one.
     """
-    if not len(gaps.end):
-        return np.zeros(0, np.intp)
-    opens = np.append(busy.start, np.iinfo(np.int64).max)
-    answer: npt.NDArray[np.intp] = np.append(busy.first, 0)[gaps.other]
-    cut = np.flatnonzero(opens[gaps.other] != gaps.end)  # gaps that end with their window, not with a stretch
-    answer[cut] = np.searchsorted(ops.start, gaps.end[cut])
+    opens, first = np.append(busy.start, np.iinfo(np.int64).max), np.append(busy.first, 0)
     same = ops.start[1:] == ops.start[:-1]
-    if not same.any():
-        return answer
-    tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
-    best: npt.NDArray[np.intp] = np.arange(len(ops))
-    best[tied] = _launched_first(trace, ops, tied)
-    answered: npt.NDArray[np.intp] = best[answer]
-    return answered
+    best: npt.NDArray[np.intp] | None = None
+    if same.any():
+        tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+        best = np.arange(len(ops))
+        best[tied] = _launched_first(trace, ops, tied)
+
+    def answer(gaps: Pieces) -> npt.NDArray[np.intp]:
+        found: npt.NDArray[np.intp] = first[gaps.other]
+        cut = np.flatnonzero(opens[gaps.other] != gaps.end)  # gaps that end with their window, not with a stretch
+        found[cut] = np.searchsorted(ops.start, gaps.end[cut])
+        return found if best is None else best[found]
+
+    return answer
 
 
 def _launched_first(trace: Trace, ops: Operations, tied: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -190,16 +209,15 @@ def _call_ends(trace: Trace) -> Ints:
     return trace.api_calls.ints("end_ns", null=np.iinfo(np.int64).max)
 
 
-def _terms(trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.intp]) -> dict[str, Ints]:
+def _terms(
+    trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.intp], own_time: Callable[[Rows, Ints, Ints], Ints]
+) -> dict[str, Ints]:
     """The six terms of each gap."""
-    if not len(answer):
-        return {name: np.zeros(0, np.int64) for name in GAP_TERMS}
-    length = gaps.end - gaps.start
     call = ops.launch[answer]
-    launched = call >= 0
+    length = gaps.end - gaps.start
     if not len(trace.api_calls):
-        nothing = np.zeros(len(length), np.int64)
-        return dict.fromkeys(GAP_TERMS, nothing) | {"unattributed": length}
+        return dict.fromkeys(GAP_TERMS, np.zeros(len(length), np.int64)) | {"unattributed": length}
+    launched = call >= 0
     a1 = _call_ends(trace)[call]
     later_node = ops.start[answer] > ops.start[ops.first[call]]
     queued = launched & ((a1 <= gaps.start) | later_node)
@@ -207,7 +225,7 @@ def _terms(trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.i
     a0 = np.where(exposed, trace.api_calls.ints("start_ns")[call], gaps.start)
     np.clip(a0, gaps.start, gaps.end, out=a0)
     np.clip(a1, a0, gaps.end, out=a1)
-    wait, own = a0 - gaps.start, _own_time(trace, call, gaps.start, a0)
+    wait, own = a0 - gaps.start, own_time(call, gaps.start, a0)
     return {
         "device_gap": length * queued,
         "host_wait": wait - own,
@@ -218,10 +236,17 @@ def _terms(trace: Trace, ops: Operations, gaps: Pieces, answer: npt.NDArray[np.i
     }
 
 
-def _own_time(trace: Trace, call: Rows, start: Ints, end: Ints) -> Ints:
-    """The profiler's own time on the thread of each gap's launch call, of the host's wait [start, end)."""
-    own = np.zeros(len(start), np.int64)
-    if len(trace.overheads):
+def _own_time(trace: Trace, ops: Operations) -> Callable[[Rows, Ints, Ints], Ints]:
+    """Tells the profiler's own time on the thread of each gap's launch call, of the host's wait [start, end)."""
+    if not len(trace.overheads) or not len(trace.api_calls):
+        return lambda call, start, end: np.zeros(len(start), np.int64)
+    line = line_of(trace, ops.launch, int(ops.start[0]), int(ops.end.max()))
+    own = covered(line, trace.overheads)
+
+    def tell(call: Rows, start: Ints, end: Ints) -> Ints:
+        found = np.zeros(len(start), np.int64)
         rows = np.flatnonzero(end > start)
-        own[rows] = overlap(ask(trace, call[rows], start[rows], end[rows]), trace.overheads)
-    return own
+        found[rows] = overlap(line, call[rows], start[rows], end[rows], own)
+        return found
+
+    return tell

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kerntrace.accounting.intervals import Union, meet, meet_in_groups, summed, union
+from kerntrace.accounting.intervals import Union, meet, meet_in_groups, summed
 from kerntrace.accounting.ledger import Gaps
-from kerntrace.accounting.threads import Asked, Index, ask
+from kerntrace.accounting.threads import Index, Line, covered, line_of
 from kerntrace.steps.names import VLLM
 from kerntrace.trace.api_names import is_synchronising
+from kerntrace.trace.blocks import in_parallel, rows_in_blocks
 from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Ints, Names
 
@@ -41,17 +43,58 @@ class Phases:
 
 def attribute_phases(trace: Trace, gaps: Gaps, steps: int) -> Phases:
     """Split each step's host_wait and launch_call by phase. The profiler's own time is in neither."""
-    waited_for = gaps.terms["host_wait"] + gaps.terms["profiler"]  # all that lies before the launch call
-    exposed = np.flatnonzero(waited_for + gaps.terms["launch_call"])
-    if not len(exposed):
+    if not any(gaps.terms[name].any() for name in ("host_wait", "launch_call", "profiler")):
         return Phases((NO_RANGE,), np.zeros((steps, 1), np.int64), np.zeros((steps, 1), np.int64))
-    start, step, waited_for = gaps.start[exposed], gaps.step[exposed], waited_for[exposed]
-    asked = ask(trace, gaps.call[exposed], start, start + waited_for + gaps.terms["launch_call"][exposed])
-    names, labels = _longest(*_labelled(trace, asked), asked)
-    shape = steps, len(names)
-    at_launch = asked.start + waited_for
-    waited = _split(asked.start, at_launch, labels, step, shape) - _split_own(trace, asked, at_launch, labels, step, shape)
-    return Phases(names, waited, _split(at_launch, asked.end, labels, step, shape))
+    line = line_of(trace, gaps.call, int(gaps.start.min()), int(gaps.end.max()))
+    own = covered(line, trace.overheads)
+    names, labels = _longest(*_labelled(trace, line), gaps, line)
+    waited, called = (np.zeros((steps, len(names)), np.int64) for _ in range(2))
+
+    def split(rows: slice) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        asked = _exposed(gaps, rows, line)
+        low, high = (int(asked.step.min()), int(asked.step.max())) if len(asked.step) else (0, -1)
+        step, shape = asked.step - low, (high - low + 1, len(names))
+        before = _split(asked.start, asked.at_launch, labels, step, shape)
+        profiler = meet(asked.start, asked.at_launch, _near(own, asked))
+        before -= _split(profiler.start, profiler.end, labels, step[profiler.source], shape)
+        return low, before, _split(asked.at_launch, asked.end, labels, step, shape)
+
+    for low, before, inside in in_parallel(split, rows_in_blocks(len(gaps.step))):
+        waited[low : low + len(before)] += before
+        called[low : low + len(inside)] += inside
+    return Phases(names, waited, called)
+
+
+class _Exposed(NamedTuple):
+    """Gaps that the host answers for, on the line: up to `at_launch` it had not launched, from then on it was launching."""
+
+    step: Index
+    start: Ints
+    at_launch: Ints
+    end: Ints
+
+
+def _exposed(gaps: Gaps, rows: slice, line: Line) -> _Exposed:
+    """Those of some gaps, ascending on the line."""
+    waited_for = gaps.terms["host_wait"][rows] + gaps.terms["profiler"][rows]  # all that lies before the launch call
+    called = gaps.terms["launch_call"][rows]
+    chosen = np.flatnonzero(waited_for + called)
+    start = line.of_calls(gaps.call[rows][chosen], gaps.start[rows][chosen])
+    at_launch = start + waited_for[chosen]
+    found = _Exposed(gaps.step[rows][chosen], start, at_launch, at_launch + called[chosen])
+    if np.any(start[1:] < start[:-1]):
+        order = np.argsort(start, kind="stable")
+        return _Exposed(*(part[order] for part in found))
+    return found
+
+
+def _near(stretches: Union, asked: _Exposed) -> Union:
+    """The stretches, which ascend, that may meet what is asked about."""
+    if not len(asked.start):
+        return Union(*(part[:0] for part in stretches))
+    low = int(np.searchsorted(stretches.end, asked.start[0], side="right"))
+    high = int(np.searchsorted(stretches.start, asked.end.max(), side="left"))
+    return Union(*(part[low:high] for part in stretches))
 
 
 def phase_name(name: str) -> str:
@@ -67,31 +110,34 @@ class _Labels:
     phase: Index
 
 
-def _labelled(trace: Trace, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
+def _labelled(trace: Trace, line: Line) -> tuple[tuple[str, ...], _Labels]:
     """The innermost range or synchronising call at every place of the line."""
     numbers: dict[str, int] = {}
     begins, ends, phases, since = [], [], [], []
     sync = trace.api_calls.names("name").where(is_synchronising) if len(trace.api_calls) else np.zeros(0, bool)
     for table, chosen in ((trace.ranges, trace.ranges.valid("start_ns")), (trace.api_calls, sync)):
         rows = np.flatnonzero(chosen)
-        thread = asked.numbers(table.ints("pid", null=-1)[rows], table.ints("tid", null=-1)[rows])
+        thread = line.numbers(table.ints("pid", null=-1)[rows], table.ints("tid", null=-1)[rows])
         rows, thread = rows[thread >= 0], thread[thread >= 0]
-        begins.append(asked.place(thread, table.ints("start_ns")[rows]))
-        ends.append(asked.place(thread, table.ints("end_ns", null=asked.origin + asked.span)[rows]))
+        begins.append(line.place(thread, table.ints("start_ns")[rows]))
+        ends.append(line.place(thread, table.ints("end_ns", null=line.origin + line.span)[rows]))
         phases.append(_numbered(table.names("name"), rows, numbers))
         since.append(table.ints("start_ns")[rows])
     labels = _innermost(*(np.concatenate(part) for part in (begins, ends, since, phases)))
     return (*numbers, NO_RANGE), labels
 
 
-def _longest(names: tuple[str, ...], labels: _Labels, asked: Asked) -> tuple[tuple[str, ...], _Labels]:
-    """The phases that cover most of the asked intervals by name, the others together as one."""
+def _longest(names: tuple[str, ...], labels: _Labels, gaps: Gaps, line: Line) -> tuple[tuple[str, ...], _Labels]:
+    """The phases that cover most of the exposed gaps by name, the others together as one."""
     if len(names) <= _MOST + 1:
         return names, labels
-    order = np.argsort(asked.start, kind="stable")
-    alike = np.zeros(len(order), np.intp)
-    stretch, _, length = meet_in_groups(asked.start[order], np.maximum.accumulate(asked.end[order]), alike, labels.stretches)
-    total = summed(labels.phase[stretch], np.maximum(length, 0), len(names) - 1)
+
+    def reached(rows: slice) -> Ints:
+        asked = _exposed(gaps, rows, line)
+        alike = np.zeros(len(asked.step), np.intp)
+        return _split(asked.start, np.maximum.accumulate(asked.end), labels, alike, (1, len(names)))[0, :-1]
+
+    total = np.sum(in_parallel(reached, rows_in_blocks(len(gaps.step))), axis=0)
     kept = np.sort(np.argsort(-total, kind="stable")[:_MOST])
     number = np.full(len(names) - 1, _MOST, np.intp)
     number[kept] = np.arange(_MOST)
@@ -142,31 +188,17 @@ def _innermost(begin: Ints, end: Ints, since: Ints, phase: Index) -> _Labels:
 
 
 def _split(start: Ints, end: Ints, labels: _Labels, step: Index, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-    """The lengths of intervals by (step, phase), the last phase taking what lies in none."""
-    if np.any(start[1:] < start[:-1]):
-        order = np.argsort(start, kind="stable")
-        start, end, step = start[order], end[order], step[order]
+    """The lengths of intervals, which ascend, by (step, phase), the last phase taking what lies in none."""
+    if not len(start):
+        return np.zeros(shape, np.int64)
     if np.any(start[1:] < end[:-1]):  # steps out of order have windows that overlap, and share gaps
         parts = [_split(start[step == s], end[step == s], labels, step[step == s], shape) for s in np.unique(step)]
         together: npt.NDArray[np.int64] = np.sum(parts, axis=0, dtype=np.int64)
         return together
-    stretch, group, length = meet_in_groups(start, end, step, labels.stretches)
-    table = summed(group * shape[1] + labels.phase[stretch], length, shape[0] * shape[1]).reshape(shape)
+    low = int(np.searchsorted(labels.stretches.end, start[0], side="right"))
+    high = int(np.searchsorted(labels.stretches.start, end[-1], side="left"))
+    near = Union(*(part[low:high] for part in labels.stretches))
+    stretch, group, length = meet_in_groups(start, end, step, near)
+    table = summed(group * shape[1] + labels.phase[low:high][stretch], length, shape[0] * shape[1]).reshape(shape)
     table[:, -1] += summed(step, end - start, shape[0]) - table.sum(axis=1)
     return table
-
-
-def _split_own(
-    trace: Trace, asked: Asked, until: Ints, labels: _Labels, step: Index, shape: tuple[int, int]
-) -> npt.NDArray[np.int64]:
-    """The profiler's own time before the launch calls by (step, phase), to be taken off host_wait."""
-    own = trace.overheads
-    if not len(own) or not len(until):
-        return np.zeros(shape, np.int64)
-    number = asked.numbers(own.ints("pid", null=-1), own.ints("tid", null=-1))
-    rows = np.flatnonzero(number >= 0)
-    begin = asked.place(number[rows], own.ints("start_ns")[rows])
-    finish = asked.place(number[rows], own.ints("end_ns")[rows])
-    order = np.argsort(begin, kind="stable")
-    pieces = meet(asked.start, until, union(begin[order], finish[order]))
-    return _split(pieces.start, pieces.end, labels, step[pieces.source], shape)

@@ -12,6 +12,7 @@ from kerntrace.accounting.ledger import GAP_TERMS, Ledger
 from kerntrace.accounting.phases import Phases, attribute_phases
 from kerntrace.steps.names import KINDS
 from kerntrace.steps.ownership import Steps
+from kerntrace.trace.blocks import Part, summed_in_blocks
 from kerntrace.trace.table import Ints
 
 TERMS = ("wall", "busy", "host_exposed", *GAP_TERMS)
@@ -138,21 +139,21 @@ class Delays:
 def delays_of(analysis: Analysis) -> Delays:
     """Queue delay and launch latency of every step."""
     steps, ops, calls = analysis.steps, analysis.ops, analysis.trace.api_calls
-    if steps is None or not len(calls):
+    if steps is None or not len(calls) or not len(ops):
         nothing = np.full(0 if steps is None else len(steps), np.nan)
         return Delays(nothing, nothing)
-    call = np.flatnonzero(ops.first >= 0)
-    step = steps.owner[ops.first[call]]
-    if len(step) and step.min() < 0:
-        call, step = call[step >= 0], step[step >= 0]
-    start = ops.start[ops.first[call]]
-    latency = start - calls.ints("start_ns")[call]
-    delay = start - calls.ints("end_ns", null=np.iinfo(np.int64).max)[call]
-    after = delay >= 0
-    return Delays(_mean(step[after], delay[after], len(steps)), _mean(step, latency, len(steps)))
+    begin, end = calls.ints("start_ns"), calls.ints("end_ns", null=np.iinfo(np.int64).max)
+    owner = steps.owner
 
+    def parts(rows: slice) -> list[Part]:
+        first = ops.first[rows]
+        call = np.flatnonzero((first >= 0) & (owner[first] >= 0))
+        first = first[call]
+        step, start = owner[first], ops.start[first]
+        delay, latency = start - end[rows][call], start - begin[rows][call]
+        after = delay >= 0
+        return [(step[after], delay[after]), (step[after], None), (step, latency), (step, None)]
 
-def _mean(step: npt.NDArray[np.int32], value: Ints, count: int) -> npt.NDArray[np.float64]:
-    total, number = np.bincount(step, weights=value, minlength=count), np.bincount(step, minlength=count)
+    delay, delayed, latency, launched = summed_in_blocks(len(calls), len(steps), parts)
     with np.errstate(invalid="ignore"):
-        return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+        return Delays(delay / delayed, latency / launched)  # 0 / 0 is NaN: there was none

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kerntrace.accounting.intervals import Pieces, meet, summed, union
+from kerntrace.accounting.intervals import Pieces, Union, meet, summed, union
 from kerntrace.trace.launches import Rows
 from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Ints, Table, distinct
@@ -19,14 +19,14 @@ Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Host intervals, each on the thread of an API call, and their places on the line.
+class Line:
+    """The time of some host threads laid end to end.
 
     Attributes:
-        pids, tids: distinct ids among the calls' threads, ascending.
+        pids, tids: distinct ids among the threads, ascending.
         threads: keys of the distinct threads, ascending; a thread's number is its place here.
         origin, span: time at which each thread's part of the line begins, and its length, in ns.
-        start, end: the intervals on the line.
+        of_call: thread number of each API call, of those whose threads are asked about; None where there is but one thread.
     """
 
     pids: Ints
@@ -34,8 +34,7 @@ class Asked:
     threads: Ints
     origin: int
     span: int
-    start: Ints
-    end: Ints
+    of_call: Index | None
 
     def numbers(self, pid: Ints, tid: Ints) -> Index:
         """The number of each (pid, tid), -1 for a thread not asked about."""
@@ -44,39 +43,47 @@ class Asked:
         return _rank(self.threads, key)
 
     def place(self, number: Index, time: Ints) -> Ints:
-        """Where a thread's time lies on the line; times outside the intervals' reach move to its ends."""
+        """Where a thread's time lies on the line; times outside the line's reach move to its ends."""
         on_line: Ints = number * np.int64(self.span) + (np.clip(time, self.origin, self.origin + self.span) - self.origin)
         return on_line
 
+    def of_calls(self, call: Rows, time: Ints) -> Ints:
+        """Where times within the line's reach lie, each on the thread of an API call."""
+        if self.of_call is None:
+            return time - self.origin
+        offset: Ints = self.of_call[call] * np.int64(self.span) - self.origin
+        return time + offset
 
-def ask(trace: Trace, call: Rows, start: Ints, end: Ints) -> Asked:
-    """The intervals [start, end), each on the thread of an API call; those of a gap without one (-1) must be empty."""
-    calls = trace.api_calls
-    origin = int(start.min()) if len(start) else 0
-    span = int(end.max()) - origin + 1 if len(end) else 1
+
+def line_of(trace: Trace, call: Rows, begin: int, end: int) -> Line:
+    """The line of the threads that made some API calls (-1 is none), from `begin` to `end`."""
+    calls, span = trace.api_calls, end - begin + 1
     pid, tid = calls.ints("pid", null=-1), calls.ints("tid", null=-1)
     pids, tids = distinct(pid), distinct(tid)
     if len(pids) == len(tids) == 1:
-        return Asked(pids, tids, np.zeros(1, np.int64), origin, span, start - origin, end - origin)
-    pid, tid = pid[call], tid[call]
-    pids, tids = distinct(pid), distinct(tid)
+        return Line(pids, tids, np.zeros(1, np.int64), begin, span, None)
     key = _rank(pids, pid) * len(tids) + _rank(tids, tid)
-    threads = distinct(key)
-    offset = _rank(threads, key) * np.int64(span) - origin
-    return Asked(pids, tids, threads, origin, span, start + offset, end + offset)
+    asked = np.zeros(len(calls), dtype=bool)
+    asked[call[call >= 0]] = True
+    threads = distinct(key[asked])
+    return Line(pids, tids, threads, begin, span, _rank(threads, key))
 
 
-def overlap(asked: Asked, table: Table) -> Ints:
-    """How much of each interval the rows of a host table, on the same thread, cover between them."""
-    if not len(table) or not len(asked.start):
-        return np.zeros(len(asked.start), np.int64)
-    number = asked.numbers(table.ints("pid", null=-1), table.ints("tid", null=-1))
+def covered(line: Line, table: Table) -> Union:
+    """What the rows of a host table cover of the line."""
+    number = line.numbers(table.ints("pid", null=-1), table.ints("tid", null=-1))
     rows = np.flatnonzero(number >= 0)
-    begin = asked.place(number[rows], table.ints("start_ns")[rows])
-    finish = asked.place(number[rows], table.ints("end_ns", null=asked.origin + asked.span)[rows])
+    begin = line.place(number[rows], table.ints("start_ns")[rows])
+    finish = line.place(number[rows], table.ints("end_ns", null=line.origin + line.span)[rows])
     order = np.argsort(begin, kind="stable")
-    pieces: Pieces = meet(asked.start, asked.end, union(begin[order], finish[order]))
-    return summed(pieces.source, pieces.end - pieces.start, len(asked.start))
+    return union(begin[order], finish[order])
+
+
+def overlap(line: Line, call: Rows, start: Ints, end: Ints, own: Union) -> Ints:
+    """How much of each interval [start, end), on the thread of an API call, stretches of the line cover."""
+    first = line.of_calls(call, start)
+    pieces: Pieces = meet(first, first + (end - start), own)
+    return summed(pieces.source, pieces.end - pieces.start, len(start))
 
 
 def _rank(distinct: Ints, values: Ints) -> Index:

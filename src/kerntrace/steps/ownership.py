@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from kerntrace.steps.boundaries import Boundaries
 from kerntrace.trace.api_names import is_graph_launch
+from kerntrace.trace.blocks import Part, summed_in_blocks
 from kerntrace.trace.launches import Launches, Rows
 from kerntrace.trace.model import Trace, pids
 from kerntrace.trace.operations import Operations
-from kerntrace.trace.table import Ints, Mask
+from kerntrace.trace.table import Ints, Mask, distinct
 
 NEVER = np.iinfo(np.int64).max
 
@@ -56,23 +56,11 @@ def own(trace: Trace, launches: Launches, ops: Operations, boundaries: Boundarie
     count = len(boundaries)
     step_of_call = _step_at(boundaries, trace.api_calls.ints("start_ns"))
     owner = _owners(ops, step_of_call) if boundaries.on_host else _step_at(boundaries, ops.start)
-    owned = owner >= 0
     begin, end, complete = _windows(_first_starts(ops, owner, count))
     end = np.where(complete, end, _last_ends(ops, owner, ~complete))
-    mine, kernels = owner[owned], owner[owned & ops.is_kernel]
-    launch, graph = launch_calls(trace, launches)
-    return Steps(
-        boundaries,
-        owner,
-        np.bincount(kernels, minlength=count),
-        np.bincount(mine, minlength=count),
-        _counted(step_of_call[launch], count),
-        _counted(step_of_call[graph], count),
-        _signatures(trace, ops, owner, count),
-        begin,
-        end,
-        complete,
-    )
+    operations, kernels, signature = _owned(trace, ops, owner, count)
+    launches_begun, graphs_begun = _begun(trace, launches, step_of_call, count)
+    return Steps(boundaries, owner, kernels, operations, launches_begun, graphs_begun, signature, begin, end, complete)
 
 
 def _step_at(boundaries: Boundaries, time: Ints) -> Rows:
@@ -88,8 +76,34 @@ def _owners(ops: Operations, step_of_call: Rows) -> Rows:
     return np.where(ops.launch >= 0, step_of_call[ops.launch], np.int32(-1))
 
 
-def _counted(steps: npt.NDArray[np.int32], count: int) -> Ints:
-    return np.bincount(steps[steps >= 0], minlength=count)
+def _owned(trace: Trace, ops: Operations, owner: Rows, count: int) -> tuple[Ints, Ints, Ints]:
+    """Each step's operations, its kernels, and a number for its multiset of kernel names.
+
+    That is the sum of a random 32-bit number a name, exact in a double.
+    """
+    names = trace.kernels.names("name")
+    number = np.random.default_rng(0).integers(1, 2**32, len(names.values) + 1).astype(np.float64)
+
+    def parts(rows: slice) -> list[Part]:
+        step = owner[rows]
+        kernel = np.flatnonzero((step >= 0) & ops.is_kernel[rows])
+        weights = number[names.codes[ops.row[rows][kernel]]]
+        return [(step[step >= 0], None), (step[kernel], None), (step[kernel], weights)]
+
+    operations, kernels, signature = (total.astype(np.int64) for total in summed_in_blocks(len(ops), count, parts))
+    return operations, kernels, signature
+
+
+def _begun(trace: Trace, launches: Launches, step_of_call: Rows, count: int) -> tuple[Ints, Ints]:
+    """Each step's kernel-launch calls, and those of them that launch graphs."""
+    launch, graph = launch_calls(trace, launches)
+
+    def parts(rows: slice) -> list[Part]:
+        step = step_of_call[rows]
+        return [(step[chosen[rows] & (step >= 0)], None) for chosen in (launch, graph)]
+
+    begun, graphs = (total.astype(np.int64) for total in summed_in_blocks(len(step_of_call), count, parts))
+    return begun, graphs
 
 
 def launch_calls(trace: Trace, launches: Launches) -> tuple[Mask, Mask]:
@@ -97,7 +111,7 @@ def launch_calls(trace: Trace, launches: Launches) -> tuple[Mask, Mask]:
     calls = trace.api_calls
     launch = calls.mask("is_launch") & launches.is_outermost
     working = pids(trace)
-    if len(calls) and not np.array_equal(np.unique(calls.ints("pid", null=-1)), working):
+    if len(calls) and not np.array_equal(distinct(calls.ints("pid", null=-1)), working):
         launch &= np.isin(calls.ints("pid", null=-1), working)
     return launch, launch & calls.names("name").where(is_graph_launch)
 
@@ -127,12 +141,3 @@ def _windows(first: Ints) -> tuple[Ints, Ints, Mask]:
         later = place < len(busy)
         following[later] = first[busy[place[later]]]
     return first, following, (first != NEVER) & (following != NEVER) & (first < following)
-
-
-def _signatures(trace: Trace, ops: Operations, owner: Rows, count: int) -> Ints:
-    """A number for each step's multiset of kernel names: the sum of a random 32-bit number a name, exact in a double."""
-    names = trace.kernels.names("name")
-    number = np.random.default_rng(0).integers(1, 2**32, len(names.values) + 1).astype(np.float64)
-    chosen = (owner >= 0) & ops.is_kernel
-    weights = number[names.codes[ops.row if chosen.all() else ops.row[chosen]]]
-    return np.bincount(owner[chosen], weights=weights, minlength=count).astype(np.int64)
