@@ -39,27 +39,27 @@ def read_nsys_sqlite(path: Path, *, shown: str | None = None, verify: bool = Fal
         UnreadableError: if the file is damaged, is not an nsys export, or lacks a required column.
     """
     shown = shown or str(path)
-    with at_rest(path, shown) as uri, _connected(uri, shown) as connection:
-        source = SqliteSource(connection, shown, path.stat().st_size)
+    with at_rest(path, shown) as uri:
+        source = SqliteSource(uri, shown, path.stat().st_size)
         if verify:
             source.check_pages()
         return nsys_trace(source)
 
 
 class SqliteSource:
-    """The tables of an SQLite file.
+    """The tables of an SQLite file. Each query has a connection of its own, so that two tables can be read at once.
 
     Args:
-        connection: an open ADBC connection.
+        uri: the file's, for SQLite.
         shown: how messages call the file.
         file_bytes: the file's size.
     """
 
     format = "nsys-sqlite"
 
-    def __init__(self, connection: Any, shown: str, file_bytes: int) -> None:
+    def __init__(self, uri: str, shown: str, file_bytes: int) -> None:
         self.shown = shown
-        self._connection = connection
+        self._uri = uri
         self._file_bytes = file_bytes
         self._columns: dict[str, tuple[str, ...]] = {}
         real = "schema = 'main' AND type = 'table'"  # by what SQLite takes it for: a view or a virtual table could do anything
@@ -132,7 +132,7 @@ class SqliteSource:
         import adbc_driver_manager
 
         try:
-            with _statement(self._connection) as statement:
+            with _connected(self._uri, self.shown) as connection, _statement(connection) as statement:
                 statement.set_options(**{"adbc.sqlite.query.batch_rows": str(batch_rows)})
                 statement.set_sql_query(sql)
                 stream, _ = statement.execute_query()

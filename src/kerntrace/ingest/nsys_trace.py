@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from kerntrace.errors import UnreadableError
 from kerntrace.ingest import nsys_about
 from kerntrace.ingest.nsys_ids import pid_of, tid_of
 from kerntrace.ingest.nsys_names import Strings, dictionary, read_strings, require_strings
+from kerntrace.ingest.nsys_own import Own, add_walls, read_own
 from kerntrace.ingest.nsys_ranges import add_ranges
 from kerntrace.ingest.nsys_schema import (
     API_CALLS,
@@ -22,7 +25,9 @@ from kerntrace.ingest.nsys_schema import (
     KERNELS,
     MEMCPYS,
     MEMSETS,
+    OWN_API_CALLS,
     PROFILER_OVERHEADS,
+    actual_name,
     is_nsys,
 )
 from kerntrace.ingest.nsys_source import NsysSource, Rows, read_rows
@@ -62,23 +67,25 @@ def nsys_trace(source: NsysSource) -> Trace:
         )
     about = nsys_about.About(source)
     builder = TraceBuilder(producer=about.profiler, epoch_ns=nsys_about.epoch_ns(source), clock=_CLOCK)
-    reading = _Reading(builder, source, read_strings(source))
-    reading.add_api_calls()
-    reading.add_kernels()
+    own = read_own(source)
+    reading = _Reading(builder, source, read_strings(source), own)
+    reading.add_calls_and_kernels()
     reading.add_memops()
     reading.add_overheads()
-    if add_ranges(builder, source, reading.strings):
+    add_walls(builder, source)
+    if add_ranges(builder, source, reading.strings, own.findings_domain):
         reading.kinds.append("nvtx")
     builder.environment = nsys_about.environment(source, about.profiler, sorted(reading.devices))
     builder.capture = nsys_about.capture(source, about.source_format(source), reading.kinds, reading.saw_graph_nodes)
-    return builder.build()
+    return own.on(builder.build())
 
 
 class _Reading:
     """Adds an export's rows to a builder and notes, on the way, what the manifest will say of them."""
 
-    def __init__(self, builder: TraceBuilder, source: NsysSource, strings: Strings) -> None:
+    def __init__(self, builder: TraceBuilder, source: NsysSource, strings: Strings, own: Own) -> None:
         self.builder = builder
+        self._own = own
         self.source = source
         self.strings = strings
         self.kinds: list[str] = []
@@ -86,8 +93,20 @@ class _Reading:
         self.saw_graph_nodes = False
         self._pids: set[int] = set()
 
+    def add_calls_and_kernels(self) -> None:
+        """The two large tables, at once where neither needs to know what is in the other."""
+        name = actual_name(KERNELS, self.source.tables())
+        if name is None or "globalPid" not in self.source.columns(name):
+            self.add_api_calls()
+            self.add_kernels()
+            return
+        with ThreadPoolExecutor(1) as pool:
+            kernels = pool.submit(self.add_kernels)
+            self.add_api_calls()
+            kernels.result()
+
     def add_api_calls(self) -> None:
-        for rows in read_rows(self.source, API_CALLS):
+        for rows in chain(read_rows(self.source, API_CALLS), read_rows(self.source, OWN_API_CALLS)):
             require_strings(self.source, self.strings)
             pids = pid_of(rows.get("globalTid"))
             self._pids |= _distinct(pids)
@@ -123,7 +142,7 @@ class _Reading:
     def add_overheads(self) -> None:
         for table in (PROFILER_OVERHEADS, CUPTI_OVERHEADS):
             for rows in read_rows(self.source, table):
-                if table is CUPTI_OVERHEADS:
+                if table is CUPTI_OVERHEADS and self._own.manifest is None:
                     rows = self._profilers_own(rows)
                 self.builder.add(
                     "overheads",

@@ -7,8 +7,9 @@ log nor that a transaction was left halfway. All of that is told here first. For
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -38,10 +39,21 @@ def at_rest(path: Path, shown: str) -> Iterator[str]:
         )
     if log.is_file() and log.stat().st_size:
         with copied(path, log) as copy:
-            yield _uri(copy, "mode=rw")
+            _take_in_log(copy, shown)
+            yield _uri(copy, "mode=ro&immutable=1")
     else:
         _check_length(path, shown)
         yield _uri(path, "mode=ro&immutable=1")
+
+
+def _take_in_log(copy: Path, shown: str) -> None:
+    """Write what waits in a copy's log into it: several connections may then read it at once, and none has to write."""
+    try:
+        with closing(sqlite3.connect(_uri(copy, "mode=rw"), uri=True)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise UnreadableError(f"{shown} is damaged: {error}", "Export the report again.") from None
 
 
 def _beside(path: Path, suffix: str) -> Path:
