@@ -195,6 +195,13 @@ struct Device {
 struct CallbackData {
   std::uint32_t site;
   const char *function;
+  const void *parameters;
+  const std::uint32_t *return_value;  // once the call returns
+  const char *symbol;
+  void *context;
+  std::uint32_t context_uid;
+  std::uint64_t *correlation_data;
+  std::uint32_t correlation_id;
 };
 
 struct SubscriberParams {

@@ -65,8 +65,6 @@ bool find(void *library, const char *name, Function &function) {
 const char *find_all(void *library, CuptiApi &api) {
   find(library, "cuptiSubscribe_v2", api.subscribe_v2);
   find(library, "cuptiActivityEnableAndDump", api.activity_enable_and_dump);
-  find(library, "cuptiActivityEnableRuntimeApi", api.activity_enable_runtime);
-  find(library, "cuptiActivityEnableDriverApi", api.activity_enable_driver);
 #define KT_FIND(symbol, member) \
   if (!find(library, symbol, api.member)) return symbol;
   KT_FIND("cuptiActivityEnable", activity_enable)

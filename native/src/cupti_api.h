@@ -23,8 +23,6 @@ struct CuptiApi {
   cupti::Result (*activity_enable)(std::uint32_t kind);
   cupti::Result (*activity_enable_and_dump)(std::uint32_t kind);  // null in a library without it
   cupti::Result (*activity_disable)(std::uint32_t kind);
-  cupti::Result (*activity_enable_runtime)(std::uint32_t cbid, std::uint8_t enable);  // null in a library without it
-  cupti::Result (*activity_enable_driver)(std::uint32_t cbid, std::uint8_t enable);   // null in a library without it
   cupti::Result (*activity_register)(cupti::RequestBuffer request, cupti::CompleteBuffer complete);
   cupti::Result (*activity_flush)(std::uint32_t flag);
   cupti::Result (*activity_next)(std::uint8_t *buffer, std::size_t valid, cupti::Record **record);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "thread_id.h"
+
 namespace kerntrace {
 namespace {
 
@@ -144,6 +146,16 @@ void Decoder::take_memset(const cupti::Memset &set) {
                          set.stream_id, kMemset, 0});
 }
 
+void Decoder::take_calls(const std::vector<cupti::Api> &calls, const std::vector<Window> &windows) {
+  for (const cupti::Api &call : calls) {
+    if (inside(windows, call.start, 0)) {
+      take_api(call);
+    } else {
+      ++counts.outside_window;
+    }
+  }
+}
+
 void Decoder::take_api(const cupti::Api &call) {
   const bool driver = call.kind == cupti::kDriver;
   const std::uint32_t domain = driver ? cupti::kDomainDriver : cupti::kDomainRuntime;
@@ -158,8 +170,12 @@ void Decoder::take_overhead(const cupti::Record *record, const std::vector<Windo
     ++counts.outside_window;
     return;
   }
-  const std::uint32_t tid = overhead.object_kind == cupti::kObjectThread ? overhead.thread_id : 0;
+  const std::uint32_t tid = overhead.object_kind == cupti::kObjectThread ? thread_of(overhead) : 0;
   rows.overheads.push_back({overhead.start, overhead.end, overhead.overhead_kind, tid});
+}
+
+std::uint32_t Decoder::thread_of(const cupti::Overhead &overhead) const {
+  return system_threads_ ? overhead.thread_id : thread_id_of(overhead.thread_id);
 }
 
 std::uint32_t Decoder::kernel_name(const char *raw) {

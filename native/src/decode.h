@@ -43,11 +43,17 @@ class Decoder {
  public:
   explicit Decoder(NameTable &names) : names_(names) {}
 
-  // Which library's records are walked. Must be called before decode().
-  void use(const CuptiApi &api) { api_ = &api; }
+  // Which library's records are walked, and whether they name threads as the system does. Must be called before decode().
+  void use(const CuptiApi &api, bool system_threads) {
+    api_ = &api;
+    system_threads_ = system_threads;
+  }
 
   // Append the buffer's records to `rows`, those made while a window was open.
   void decode(const FullBuffer &buffer, const std::vector<Window> &windows);
+
+  // The same for calls that were heard.
+  void take_calls(const std::vector<cupti::Api> &calls, const std::vector<Window> &windows);
 
   Rows rows;
   DecodeCounts counts;
@@ -66,11 +72,13 @@ class Decoder {
   void take_memset(const cupti::Memset &set);
   void take_api(const cupti::Api &call);
   void take_overhead(const cupti::Record *record, const std::vector<Window> &windows);
+  std::uint32_t thread_of(const cupti::Overhead &overhead) const;
   std::uint32_t kernel_name(const char *raw);
   std::uint32_t api_name(std::uint32_t domain, std::uint32_t cbid);
 
   NameTable &names_;
   const CuptiApi *api_ = nullptr;
+  bool system_threads_ = false;
   std::unordered_map<const void *, Seen> kernel_names_;
   std::unordered_map<std::uint64_t, std::uint32_t> api_names_;
 };

@@ -63,7 +63,7 @@ Recorder::Recorder(const Config &config, std::uint32_t generation)
       generation_(generation),
       owner_(getpid()),
       pool_(config.buffer_bytes, config.max_buffers),
-      session_(pool_, bell_, *this),
+      session_(pool_, calls_, bell_, *this),
       decoder_(names_) {
   takes_ranges_ = (config.kinds & kKindRanges) != 0;
 }
@@ -100,7 +100,7 @@ Failure Recorder::start_cupti(Attach attach) {
   constexpr std::uint32_t kCuptiKinds = ~static_cast<std::uint32_t>(kKindRanges);
   if ((config_.kinds & kCuptiKinds) == 0) return {};
   pool_.prepare(kPrepared);
-  decoder_.use(session_.api());
+  decoder_.use(session_.api(), (config_.kinds & kKindApi) != 0);
   Failure failure = session_.start(config_, attach);
   if (!failure && windows_.is_open()) failure = enable();  // range all, or a window that was opened before CUDA was used
   {
@@ -289,6 +289,8 @@ void Recorder::decode_full() {
     pool_.give_back(full.data);
     if (decoder_.rows.size() >= kChunkRows) write_out();
   }
+  calls_.take(heard_);
+  if (!dead_ && !heard_.empty()) decoder_.take_calls(heard_, windows_.all());
 }
 
 }  // namespace kerntrace

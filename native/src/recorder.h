@@ -21,7 +21,7 @@
 #include "decode.h"
 #include "kerntrace/records.h"
 #include "names.h"
-#include "range_log.h"
+#include "event_log.h"
 #include "session.h"
 #include "shard.h"
 #include "windows.h"
@@ -103,6 +103,7 @@ class Recorder final : private CuptiSession::Listener {
   ShardWriter writer_;
   NameTable names_;
   RangeLog ranges_;
+  CallLog calls_;
   Windows windows_;
   Bell bell_;
   BufferPool pool_;
@@ -125,6 +126,7 @@ class Recorder final : private CuptiSession::Listener {
 
   // The worker's own.
   std::vector<RangeEventRecord> events_;
+  std::vector<cupti::Api> heard_;
   std::vector<char> text_;
   std::uint64_t status_written_at_ = 0;
 };

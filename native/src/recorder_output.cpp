@@ -60,6 +60,7 @@ void Recorder::write_status(Phase phase) {
     status_.time_ns = clocks.realtime_after_ns;
     status_.phase = static_cast<std::uint32_t>(phase);
     status_.dropped += dropped;
+    status_.dropped += calls_.take_dropped();
     status_.zero_timestamps = decoder_.counts.zero_timestamps;
     status_.outside_window = decoder_.counts.outside_window;
     status_.unknown_records = decoder_.counts.unknown_records;

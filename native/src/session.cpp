@@ -1,9 +1,6 @@
 #include "session.h"
 
-#include <algorithm>
-#include <iterator>
-
-#include "cbids.h"
+#include "calls.h"
 #include "clock.h"
 
 namespace kerntrace {
@@ -24,14 +21,9 @@ constexpr KindOfRecord kActivities[] = {{kKindKernels, cupti::kConcurrentKernel}
                                         {kKindApi, cupti::kDriver},               {kKindSyncs, cupti::kSynchronization},
                                         {kKindOverheads, cupti::kOverhead},       {kKindGraphs, cupti::kGraphTrace}};
 
-constexpr std::uint32_t kLastCall = 1500;  // more than any CUPTI has; a number that one does not know is refused, and no matter
-
-// Of all API calls keep only the listed ones. The other way round, enabling the listed ones one by one, records nothing where
-// CUDA has been used before (CUPTI 13.0); masking costs the same.
-void mute(cupti::Result (*enable)(std::uint32_t, std::uint8_t), const std::uint32_t *first, const std::uint32_t *last) {
-  for (std::uint32_t cbid = 1; cbid < kLastCall; ++cbid) {
-    if (std::find(first, last, cbid) == last) enable(cbid, 0);
-  }
+bool is_profiler_call(std::uint32_t domain, std::uint32_t cbid) {
+  if (domain == cupti::kDomainDriver) return cbid == cupti::kDriverProfilerStart || cbid == cupti::kDriverProfilerStop;
+  return cbid == cupti::kRuntimeProfilerStart || cbid == cupti::kRuntimeProfilerStop;
 }
 
 constexpr std::uint32_t kDeviceKinds = kKindKernels | kKindMemops | kKindGraphs;
@@ -50,7 +42,8 @@ Failure CuptiSession::start(const Config &config, Attach attach) {
   std::uint8_t yes = 1;
   std::size_t size = sizeof yes;
   api_.activity_set_attribute(cupti::kZeroedOutBuffer, &size, &yes);
-  api_.set_thread_id_type(cupti::kThreadIdSystem);
+  // Records that carry a thread then ask the operating system for it, one by one: only where they say what calls it made.
+  if ((config.kinds & kKindApi) != 0) api_.set_thread_id_type(cupti::kThreadIdSystem);
   g_session.store(this, std::memory_order_release);
   const cupti::Result result = api_.activity_register(on_request, on_complete);
   if (result != cupti::kSuccess) {
@@ -108,18 +101,7 @@ Failure CuptiSession::enable(std::uint32_t kinds) {
       return failure;
     }
   }
-  if ((kinds & kKindLaunches) != 0 && (kinds & kKindApi) == 0) return enable_calls();
-  return {};
-}
-
-Failure CuptiSession::enable_calls() {
-  for (const std::uint32_t activity : {cupti::kRuntime, cupti::kDriver}) {
-    const cupti::Result result = api_.activity_enable(activity);
-    if (result != cupti::kSuccess) return cupti_failure(api_, "cuptiActivityEnable for API calls", result);
-  }
-  if (api_.activity_enable_runtime == nullptr || api_.activity_enable_driver == nullptr) return {};
-  mute(api_.activity_enable_runtime, std::begin(kRuntimeCalls), std::end(kRuntimeCalls));
-  mute(api_.activity_enable_driver, std::begin(kDriverCalls), std::end(kDriverCalls));
+  if (only_launches()) hear_calls(api_, subscriber_, true);
   return {};
 }
 
@@ -128,10 +110,7 @@ void CuptiSession::disable() {
   for (const KindOfRecord &known : kActivities) {
     if ((kinds_ & known.kind) != 0) api_.activity_disable(known.activity);
   }
-  if ((kinds_ & kKindLaunches) != 0 && (kinds_ & kKindApi) == 0) {
-    api_.activity_disable(cupti::kRuntime);
-    api_.activity_disable(cupti::kDriver);
-  }
+  if (only_launches()) hear_calls(api_, subscriber_, false);
 }
 
 void CuptiSession::unsubscribe() {
@@ -183,7 +162,12 @@ void CuptiSession::on_callback(void *, std::uint32_t domain, std::uint32_t cbid,
     session->listener_.cupti_broke();
     return;
   }
-  const std::uint32_t site = static_cast<const cupti::CallbackData *>(data)->site;
+  const auto &call = *static_cast<const cupti::CallbackData *>(data);
+  if (!is_profiler_call(domain, cbid)) {
+    if (note_call(session->calls_, domain, cbid, call)) session->bell_.ring();
+    return;
+  }
+  const std::uint32_t site = call.site;
   const bool starts = cbid == (domain == cupti::kDomainDriver ? cupti::kDriverProfilerStart : cupti::kRuntimeProfilerStart);
   const bool stops = cbid == (domain == cupti::kDomainDriver ? cupti::kDriverProfilerStop : cupti::kRuntimeProfilerStop);
   if (starts && site == cupti::kExit) session->listener_.profiler_started();

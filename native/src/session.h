@@ -9,6 +9,7 @@
 #include "buffers.h"
 #include "config.h"
 #include "cupti_api.h"
+#include "event_log.h"
 #include "kerntrace/records.h"
 
 namespace kerntrace {
@@ -26,7 +27,8 @@ class CuptiSession {
     virtual ~Listener() = default;
   };
 
-  CuptiSession(BufferPool &pool, Bell &bell, Listener &listener) : pool_(pool), bell_(bell), listener_(listener) {}
+  CuptiSession(BufferPool &pool, CallLog &calls, Bell &bell, Listener &listener)
+      : pool_(pool), calls_(calls), bell_(bell), listener_(listener) {}
 
   // Load CUPTI, subscribe and register the buffers. Nothing is recorded yet.
   Failure start(const Config &config, Attach attach);
@@ -62,12 +64,13 @@ class CuptiSession {
  private:
   Failure check_clock() const;
   void name_devices(std::uint32_t kinds, Attach attach);
-  Failure enable_calls();
+  bool only_launches() const { return (kinds_ & kKindLaunches) != 0 && (kinds_ & kKindApi) == 0; }
   static void on_request(std::uint8_t **buffer, std::size_t *size, std::size_t *max_records) noexcept;
   static void on_complete(void *context, std::uint32_t stream, std::uint8_t *buffer, std::size_t size, std::size_t valid) noexcept;
   static void on_callback(void *user, std::uint32_t domain, std::uint32_t cbid, const void *data) noexcept;
 
   BufferPool &pool_;
+  CallLog &calls_;
   Bell &bell_;
   Listener &listener_;
   CuptiApi api_{};

@@ -1,23 +1,20 @@
-// The operating system's number of this thread, as CUPTI's records carry it.
+// The operating system's number of this thread, as NVTX events and calls carry it.
 #ifndef KERNTRACE_THREAD_ID_H
 #define KERNTRACE_THREAD_ID_H
-
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdint>
 
 namespace kerntrace {
 
-inline thread_local std::uint32_t t_thread_id = 0;
+// Asks the operating system once a thread.
+std::uint32_t thread_id() noexcept;
 
-inline std::uint32_t thread_id() noexcept {
-  if (t_thread_id == 0) t_thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  return t_thread_id;
-}
+// The number of the thread that CUPTI calls so: its own name for a thread is the lower half of what pthread_self() says.
+// 0 for a thread that never asked for its number.
+std::uint32_t thread_id_of(std::uint32_t cupti_id) noexcept;
 
 // In a forked child the thread goes on under another number.
-inline void forget_thread_id() noexcept { t_thread_id = 0; }
+void forget_thread_id() noexcept;
 
 }  // namespace kerntrace
 

@@ -112,6 +112,8 @@ SAME(Device, id, D, id);
 SAME(Device, name, D, name);
 
 SAME(CallbackData, site, CUpti_CallbackData, callbackSite);
+SAME(CallbackData, return_value, CUpti_CallbackData, functionReturnValue);
+SAME(CallbackData, correlation_id, CUpti_CallbackData, correlationId);
 SAME(SubscriberParams, name, CUpti_SubscriberParams, subscriberName);
 SAME(SubscriberParams, old_name, CUpti_SubscriberParams, oldSubscriberName);
 SAME(SubscriberParams, old_size, CUpti_SubscriberParams, oldSubscriberSize);

@@ -96,27 +96,6 @@ MOCK_API cupti::Result cuptiActivityDisable(std::uint32_t kind) {
   return cupti::kSuccess;
 }
 
-static cupti::Result enable_call(std::uint32_t domain, std::uint32_t cbid, std::uint8_t enable) {
-  const Lock lock(state().mutex);
-  if (cbid > 505) return 1;  // a number that this CUPTI does not know
-  if (enable != 0) {
-    if (state().correlation == 0) state().calls.insert({domain, cbid});  // once CUDA was used CUPTI says yes and does nothing
-    state().muted.erase({domain, cbid});
-  } else {
-    state().calls.erase({domain, cbid});
-    state().muted.insert({domain, cbid});
-  }
-  return cupti::kSuccess;
-}
-
-MOCK_API cupti::Result cuptiActivityEnableRuntimeApi(std::uint32_t cbid, std::uint8_t enable) {
-  return enable_call(cupti::kDomainRuntime, cbid, enable);
-}
-
-MOCK_API cupti::Result cuptiActivityEnableDriverApi(std::uint32_t cbid, std::uint8_t enable) {
-  return enable_call(cupti::kDomainDriver, cbid, enable);
-}
-
 MOCK_API cupti::Result cuptiActivityRegisterCallbacks(cupti::RequestBuffer request, cupti::CompleteBuffer complete) {
   const Lock lock(state().mutex);
   state().request = request;
@@ -153,7 +132,10 @@ MOCK_API cupti::Result cuptiActivitySetAttribute(std::uint32_t attribute, std::s
   return cupti::kSuccess;
 }
 
-MOCK_API cupti::Result cuptiSetThreadIdType(std::uint32_t) { return cupti::kSuccess; }
+MOCK_API cupti::Result cuptiSetThreadIdType(std::uint32_t type) {
+  state().system_threads = type == cupti::kThreadIdSystem;
+  return cupti::kSuccess;
+}
 
 MOCK_API cupti::Result cuptiGetTimestamp(std::uint64_t *ns) {
   *ns = now();
@@ -212,6 +194,11 @@ MOCK_API cupti::Result cuptiUnsubscribe(cupti::Subscriber) {
 
 MOCK_API cupti::Result cuptiEnableCallback(std::uint32_t enable, cupti::Subscriber, std::uint32_t domain, std::uint32_t cbid) {
   const Lock lock(state().mutex);
-  if (enable != 0) state().callbacks.insert({domain, cbid});
+  if (domain != cupti::kDomainState && cbid > 505) return 1;  // a number that this CUPTI does not know
+  if (enable != 0) {
+    state().callbacks.insert({domain, cbid});
+  } else {
+    state().callbacks.erase({domain, cbid});
+  }
   return cupti::kSuccess;
 }

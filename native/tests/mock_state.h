@@ -23,9 +23,7 @@ struct State {
   cupti::CompleteBuffer complete = nullptr;
   cupti::Callback callback = nullptr;
   std::set<std::uint32_t> kinds;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> calls;      // recorded one by one: domain, cbid
-  std::set<std::pair<std::uint32_t, std::uint32_t>> muted;      // not recorded although their kind is
-  std::set<std::pair<std::uint32_t, std::uint32_t>> callbacks;  // heard
+  std::set<std::pair<std::uint32_t, std::uint32_t>> callbacks;  // heard: domain, cbid
   std::uint8_t *buffer = nullptr;
   std::size_t size = 0;
   std::size_t used = 0;
@@ -33,6 +31,7 @@ struct State {
   std::uint64_t dirty = 0;
   std::size_t dropped = 0;
   bool zeroed = false;
+  bool system_threads = false;
 };
 
 State &state();

@@ -1,4 +1,5 @@
 // The half of the mock that plays the program's CUDA work: launches, copies and calls become records.
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,17 +28,31 @@ namespace {
 
 bool enabled(std::uint32_t kind) { return state().kinds.count(kind) != 0; }
 
+// As CUPTI names threads: unless told otherwise, by half of what pthread_self() says.
+std::uint32_t thread() {
+  if (state().system_threads) return static_cast<std::uint32_t>(syscall(SYS_gettid));
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pthread_self()));
+}
+
+void hear(std::uint32_t domain, std::uint32_t cbid, std::uint32_t site) {
+  State &s = state();
+  if (s.callback == nullptr || s.callbacks.count({domain, cbid}) == 0) return;
+  const std::uint32_t returned = 0;
+  std::uint64_t shared = 0;
+  const cupti::CallbackData data{site, "called", nullptr, &returned, nullptr, nullptr, 1, &shared, s.correlation};
+  s.callback(nullptr, domain, cbid, &data);
+}
+
 void put_call(std::uint32_t domain, std::uint32_t cbid, std::uint64_t start, std::uint64_t end) {
   const bool driver = domain == cupti::kDomainDriver;
-  const bool kind = enabled(driver ? cupti::kDriver : cupti::kRuntime) && state().muted.count({domain, cbid}) == 0;
-  if (!kind && state().calls.count({domain, cbid}) == 0) return;
+  if (!enabled(driver ? cupti::kDriver : cupti::kRuntime)) return;
   cupti::Api call{};
   call.kind = driver ? cupti::kDriver : cupti::kRuntime;
   call.cbid = cbid;
   call.start = start;
   call.end = end;
   call.process_id = static_cast<std::uint32_t>(getpid());
-  call.thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  call.thread_id = thread();
   call.correlation_id = state().correlation;
   put(call);
 }
@@ -64,11 +79,16 @@ void put_kernel(const char *name, std::uint32_t node, bool graph, std::uint32_t 
   put(kernel);
 }
 
-void hear(std::uint32_t domain, std::uint32_t cbid, std::uint32_t site) {
-  State &s = state();
-  if (s.callback == nullptr || s.callbacks.count({domain, cbid}) == 0) return;
-  const cupti::CallbackData data{site, "cudaProfiler"};
-  s.callback(nullptr, domain, cbid, &data);
+// A runtime call, with the driver's call inside it if it makes one. Takes no time, though CUPTI's own record says otherwise.
+void call(std::uint32_t cbid, std::uint32_t driver_cbid, std::uint64_t start, std::uint64_t length) {
+  hear(cupti::kDomainRuntime, cbid, cupti::kEnter);
+  if (driver_cbid != 0) {
+    hear(cupti::kDomainDriver, driver_cbid, cupti::kEnter);
+    hear(cupti::kDomainDriver, driver_cbid, cupti::kExit);
+  }
+  hear(cupti::kDomainRuntime, cbid, cupti::kExit);
+  put_call(cupti::kDomainRuntime, cbid, start, start + length);
+  if (driver_cbid != 0) put_call(cupti::kDomainDriver, driver_cbid, start + 100, start + length - 100);
 }
 
 }  // namespace
@@ -77,8 +97,7 @@ void mock_launch(const char *name, std::uint32_t nodes, std::uint32_t stream) {
   const Lock lock(state().mutex);
   ++state().correlation;
   const std::uint64_t start = now();
-  put_call(cupti::kDomainRuntime, nodes > 0 ? 311 : 211, start, start + 900);
-  put_call(cupti::kDomainDriver, nodes > 0 ? 514 : 307, start + 100, start + 800);
+  call(nodes > 0 ? 311 : 211, nodes > 0 ? 514 : 307, start, 900);
   if (enabled(cupti::kConcurrentKernel)) {
     for (std::uint32_t node = 0; node < (nodes > 0 ? nodes : 1); ++node) {
       put_kernel(name, node, nodes > 0, stream, start + 1000 + 10 * node, start + 1008 + 10 * node);
@@ -100,7 +119,7 @@ void mock_late_launch() {
   const Lock lock(state().mutex);
   ++state().correlation;
   const std::uint64_t start = now();
-  put_call(cupti::kDomainRuntime, 211, start, start + 900);
+  call(211, 0, start, 900);
   if (enabled(cupti::kConcurrentKernel)) put_kernel("late", 0, false, 7, start + 50000000, start + 50000010);
 }
 
@@ -108,7 +127,7 @@ void mock_memcpy(std::uint64_t bytes) {
   const Lock lock(state().mutex);
   ++state().correlation;
   const std::uint64_t start = now();
-  put_call(cupti::kDomainRuntime, 41, start, start + 500);
+  call(41, 0, start, 500);
   if (!enabled(cupti::kMemcpy)) return;
   cupti::Memcpy copy{};
   copy.kind = cupti::kMemcpy;
@@ -125,7 +144,7 @@ void mock_memset(std::uint64_t bytes) {
   const Lock lock(state().mutex);
   ++state().correlation;
   const std::uint64_t start = now();
-  put_call(cupti::kDomainRuntime, 51, start, start + 500);
+  call(51, 0, start, 500);
   if (!enabled(cupti::kMemset)) return;
   cupti::Memset set{};
   set.kind = cupti::kMemset;
@@ -141,7 +160,7 @@ void mock_sync() {
   const Lock lock(state().mutex);
   ++state().correlation;
   const std::uint64_t start = now();
-  put_call(cupti::kDomainRuntime, 131, start, start + 2000);
+  call(131, 0, start, 2000);
   if (!enabled(cupti::kSynchronization)) return;
   cupti::Synchronization sync{};
   sync.kind = cupti::kSynchronization;
@@ -160,7 +179,7 @@ void mock_overhead() {
   overhead.common.kind = cupti::kOverhead;
   overhead.common.overhead_kind = 1U << 16;
   overhead.common.object_kind = cupti::kObjectThread;
-  overhead.common.thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  overhead.common.thread_id = thread();
   overhead.common.start = now();
   overhead.common.end = overhead.common.start + 50;
   overhead.data = std::malloc(24);  // the recorder's to free
@@ -180,7 +199,7 @@ void mock_malloc() {
   const Lock lock(state().mutex);
   ++state().correlation;
   const std::uint64_t start = now();
-  put_call(cupti::kDomainRuntime, 20, start, start + 100);
+  call(20, 0, start, 100);
 }
 
 void mock_garbage() {

@@ -103,7 +103,7 @@ def test_only_calls_that_matter_are_recorded_unless_all_are_asked_for(native: Na
         directory.mkdir()
         native.run(directory, "init", "launch:1", "malloc:1", KERNTRACE_KINDS=kinds)
         found.append(texts(read_shards(directory).api_calls, "name"))
-    assert found == [["cudaLaunchKernel", "cuLaunchKernel"], ["cudaLaunchKernel", "cuLaunchKernel", "cudaMalloc"], []]
+    assert found == [["cudaLaunchKernel"], ["cudaLaunchKernel", "cuLaunchKernel", "cudaMalloc"], []]
 
 
 def test_whole_graphs_are_a_level_of_their_own(native: Native, shards: Path) -> None:
@@ -127,8 +127,8 @@ def test_records_that_find_no_buffer_are_counted(native: Native, shards: Path) -
     dropped = trace.manifest.capture.dropped_records
     assert dropped is not None
     assert dropped > 0
-    lost_calls = 2 - len(trace.api_calls)
-    assert len(trace.kernels) + dropped - lost_calls == 300001
+    assert len(trace.kernels) + dropped == 300001
+    assert len(trace.api_calls) == 1  # calls need none of CUPTI's buffers
     assert only_shard(shards).rows("status")[-1]["refused_buffers"] > 0
 
 
