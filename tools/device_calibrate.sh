@@ -31,9 +31,15 @@ def save(document: dict) -> None:
 document = measure(say, save)
 save(document)
 say("done")
+alone = {}
 for point in document["points"]:
     shape = " ".join(f"{key}={value}" for key, value in point.items() if key not in ("what", "times_ns", "how"))
-    print(f"{point['what']:16} {median(point['times_ns']) / 1000:12.3f} us  {shape}")
+    alone[point["what"], shape] = median(point["times_ns"])
+for (what, shape), ns in alone.items():
+    if what.endswith("_alone"):  # stands beside what it is compared with
+        continue
+    other = alone.get((f"{what}_alone", shape))
+    print(f"{what:14} {ns / 1000:10.3f} us  {shape}" + (f"  (back to back {other / 1000:.3f})" if other else ""))
 print("\n".join(["warnings:", *document["warnings"]]))
 PYTHON
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.calibration import Machine, points_of
 
 from kerntrace.cli.app import run
-from kerntrace.model.profile import load_profile
+from kerntrace.model.profile import load_profile, shipped_profiles
 
 
 @pytest.fixture
@@ -94,3 +94,10 @@ def test_what_makes_no_sense_is_said_in_two_lines(
     assert said in error
     assert len(error.splitlines()) == 2
     assert not (tmp_path / "x.toml").exists()
+
+
+@pytest.mark.parametrize("verb", ["predict", "roofline"])
+def test_help_names_every_profile_that_ships(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert run([verb, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in shipped_profiles())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from statistics import median
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
-from kerntrace.engines import microbench, microbench_attention, microbench_launches
+from kerntrace.engines import microbench, microbench_attention, microbench_cold, microbench_launches, microbench_small
 from kerntrace.hardware import find_gpu
 from kerntrace.model.calibrate import fit_profile
 from kerntrace.model.points import parse_points
@@ -22,6 +23,8 @@ _MODULES = (
     "vllm.vllm_flash_attn",
     "vllm.vllm_flash_attn.flash_attn_interface",
 )
+
+_ADDED_NS = microbench.Bench.added_ns
 
 
 @pytest.fixture
@@ -42,7 +45,11 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
         body()
         return [5_000.0, 5_000.0, 5_100.0]
 
+    def added(bench: microbench.Bench, without: Any, whole: Any, warm_up: Any) -> list[float]:
+        return [24 * 5_000.0, 24 * 5_000.0, 24 * 5_100.0]
+
     monkeypatch.setattr(microbench.Bench, "slots", slots)
+    monkeypatch.setattr(microbench.Bench, "added_ns", added)
     monkeypatch.setattr(microbench_launches, "launches", lambda bench: [{"what": "null_launch", "times_ns": [2_000.0]}])
     monkeypatch.setattr(microbench_launches, "graphs", lambda bench: [])
     return fake
@@ -89,3 +96,100 @@ def test_buffers_rotate_through_several_times_the_cache(torch: Any) -> None:
     assert bench.copies(1 << 30) == 2
     assert bench.copies(50 << 20) * (50 << 20) >= 8 * 62_914_560
     assert bench.copies(1) == 256
+
+
+class Gpu:
+    """Replays advance a clock by what the graph's calls cost; now and then the machine is slower for a while."""
+
+    def __init__(self, costs: dict[str, float]) -> None:
+        self.costs, self.now, self.replays = costs, 0.0, 0
+        self.calls: list[str] = []
+
+    def call(self, name: str) -> Any:
+        return lambda *args, **kwargs: self.calls.append(name)
+
+    def capture(self, bench: Any, body: Any) -> Any:
+        body()  # warming up comes first
+        self.calls.clear()
+        body()
+        captured = list(self.calls)
+
+        def replay() -> None:
+            self.replays += 1
+            slow = 1.5 if self.replays % 40 < 3 else 1.0
+            self.now += slow * sum(self.costs[name] for name in captured)
+
+        return MagicMock(replay=replay)
+
+    def event(self, enable_timing: bool) -> Any:
+        mark = MagicMock()
+        mark.record.side_effect = lambda: setattr(mark, "at", self.now)
+        mark.elapsed_time.side_effect = lambda other: (other.at - mark.at) / 1e6
+        return mark
+
+
+@pytest.fixture
+def gpu(torch: Any, monkeypatch: pytest.MonkeyPatch) -> Gpu:
+    gpu = Gpu({"mm": 50_000.0, "small": 1_700.0, "heat": 900.0, "end": 2_000.0})
+    monkeypatch.setattr(microbench.Bench, "added_ns", _ADDED_NS)
+    monkeypatch.setattr(microbench.Bench, "capture", lambda bench, body: gpu.capture(bench, body))
+    torch.cuda.Event = gpu.event
+    torch.mm = gpu.call("mm")
+    return gpu
+
+
+def test_a_kernel_costs_what_it_adds_after_a_product(gpu: Gpu) -> None:
+    sweep = microbench_cold.Sweep(microbench.Bench(), 1)
+    times = sweep.added(gpu.call("small"))
+    assert len(times) == 9
+    assert median(times) == pytest.approx(1_700, rel=1e-6)
+
+
+def test_what_makes_inputs_hot_and_what_runs_instead_is_not_counted(gpu: Gpu) -> None:
+    sweep = microbench_cold.Sweep(microbench.Bench(), 1)
+    heat, end, small = gpu.call("heat"), gpu.call("end"), gpu.call("small")
+    work = microbench_small.Work("sampler", "x", 4, microbench_cold.in_order(small, end), before=heat, instead=end)
+    (point,) = microbench_small._small(microbench.Bench(), sweep, 1, [work])
+    assert median(point["times_ns"]) == pytest.approx(1_700, rel=1e-6)
+
+
+def test_a_time_below_what_can_be_told_is_zero_and_can_be_read(gpu: Gpu) -> None:
+    gpu.costs["small"] = -5.0
+    times = microbench_cold.Sweep(microbench.Bench(), 1).added(gpu.call("small"))
+    assert min(times) == 0.0
+
+
+def test_long_kernels_are_called_less_often(gpu: Gpu) -> None:
+    assert microbench_cold.calls_for(0) == microbench_cold.CALLS
+    assert microbench_cold.calls_for(235_000_000) == 8
+    assert microbench_cold.calls_for(10**12) == 4
+
+
+def test_weights_sweep_the_cache_and_the_widest_input_fits(torch: Any) -> None:
+    bench = microbench.Bench()
+    for cache in (40 << 20, 60 << 20, 126 << 20):
+        bench.l2_bytes = cache
+        torch.empty.reset_mock()
+        microbench_cold.Sweep(bench, 16)
+        rows, outputs = torch.empty.call_args.args
+        assert rows == 16
+        assert 2 * 4096 * outputs >= 3 * cache
+        assert outputs >= 2 * microbench_small.MLP
+
+
+def test_weights_take_turns_through_the_whole_pool(torch: Any) -> None:
+    bench = microbench.Bench()
+    pool = microbench_cold.Pool(bench, 2 * 1000)
+    values = torch.randn.return_value
+    values.__getitem__.reset_mock()
+    for _ in range(4):
+        pool.weight(20, 20)
+    parts = [call.args[0] for call in values.__getitem__.call_args_list]
+    assert [(part.start, part.stop) for part in parts] == [(0, 400), (400, 800), (0, 400), (400, 800)]
+
+
+def test_the_pool_leaves_room_on_a_small_gpu(torch: Any) -> None:
+    bench = microbench.Bench()
+    bench.memory_bytes = 10_000_000_000
+    microbench_cold.Pool(bench)
+    assert torch.randn.call_args.args == (1_500_000_000,)

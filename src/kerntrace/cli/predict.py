@@ -26,7 +26,7 @@ Model = Annotated[str, typer.Option("--model", help="Model name, or the path of 
 Numbers = Annotated[str, typer.Option("--batch", help="Sequences in a step: 1, or 1,2,4, or 1-8.")]
 Contexts = Annotated[str, typer.Option("--context", help="Tokens of context: as --batch.")]
 ModeName = Annotated[str, typer.Option("--mode", help="eager, graph, graph-nocompile, compile; several with commas; `all`.")]
-ProfileName = Annotated[str, typer.Option("--profile", help="ideal, flat, affine, or a calibrated .toml; several with commas.")]
+ProfileName = Annotated[str, typer.Option("--profile", help="ideal, flat, affine, h200-calibrated or a .toml; with commas.")]
 Reading = Annotated[str, typer.Option("--reading", help="dispatch: host dispatch floor; published: alpha(N) S(N) added.")]
 STable = Annotated[str, typer.Option("--s-table", help="S by batch in ms for --s-form table: 1:1.3,16:4.3.")]
 HostCosts = Annotated[

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Any
 
 from kerntrace.cli.predict_document import names_of, parameters_of, rows_of
+from kerntrace.cli.predict_layout import columns, width
 from kerntrace.evidence.published import OVER_PREDICTED, Beside, beside_published
 from kerntrace.model.predict import Prediction
 from kerntrace.units import duration, share, size
 
-_WIDE = 150
 _WIDE_ENOUGH = 120
 _FEW_KINDS = 4
 
 
 def show(predictions: Sequence[Prediction], *, with_kernels: bool) -> None:
     """Tables on stdout: the cells side by side, and for one cell its kernels and parameters."""
-    from rich.console import Console
-
-    # A pipe or a file has no width of its own: give the tables the room they need instead of 80 columns.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
-    if with_kernels:
-        for one in predictions:
-            console.print(_kernel_table(one, wide=console.width >= _WIDE_ENOUGH))
-    console.print(_cell_table(predictions, wide=console.width >= _WIDE_ENOUGH))
+    room = width()
+    tables = [_kernel_table(one, room) for one in predictions] if with_kernels else []
+    tables.append(_cell_table(predictions, room))
     if len(predictions) == 1:
-        console.print(_parameter_table(predictions[0]))
+        tables.append(_parameter_table(predictions[0], room))
     beside = beside_published(predictions)
     if beside:
-        console.print(_published_table(beside))
+        tables.append(_published_table(beside, room))
+    print("\n".join(tables))
     for note in dict.fromkeys(note for one in predictions for note in one.notes):
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        print(f"note: {note}")
 
 
-def _kernel_table(one: Prediction, *, wide: bool) -> Any:
+def _kernel_table(one: Prediction, room: int) -> str:
+    wide = room >= _WIDE_ENOUGH
     names = names_of(one)
     title = (
         f"{names['model']} on {names['gpu']}, {names['mode']}, batch {names['batch']}, {one.kv_length} keys, {names['profile']}"
@@ -59,10 +54,11 @@ def _kernel_table(one: Prediction, *, wide: bool) -> Any:
             "share": share(row.slot_ns, one.t_blocks_ns),
         }
         rows.append(shown)
-    return _table(title, left, right if wide else tuple(name for name in right if name not in ("FLOP", "FLOP/B")), rows)
+    return columns(title, left, right if wide else tuple(name for name in right if name not in ("FLOP", "FLOP/B")), rows, room)
 
 
-def _cell_table(predictions: Sequence[Prediction], *, wide: bool) -> Any:
+def _cell_table(predictions: Sequence[Prediction], room: int) -> str:
+    wide = room >= _WIDE_ENOUGH
     names = [names_of(one) for one in predictions]
     # What is the same in every cell goes into the title.
     alike = {key for key in ("gpu", "model", "mode", "profile") if len({name[key] for name in names}) == 1}
@@ -83,10 +79,10 @@ def _cell_table(predictions: Sequence[Prediction], *, wide: bool) -> Any:
         shown = {key: str(value) for key, value in name.items()}
         shown["kernels"] = str(one.inventory.kernel_count)
         rows.append(shown | {key: f"{value / 1e6:.3f}" for key, value in times.items()})
-    return _table(title, left, shown_right, rows)
+    return columns(title, left, shown_right, rows, room)
 
 
-def _parameter_table(one: Prediction) -> Any:
+def _parameter_table(one: Prediction, room: int) -> str:
     rows = []
     for parameter in parameters_of(one):
         value = parameter["value"]
@@ -94,10 +90,10 @@ def _parameter_table(one: Prediction) -> Any:
         shown |= {"parameter": parameter["name"], "value": f"{value:g}" if isinstance(value, float) else str(value)}
         rows.append(shown | {"for": _kinds(parameter.get("used_for", []))})
     title = f"kernels {one.inventory.formula()}; numbers the step was computed from"
-    return _table(title, ("parameter", "value", "kind", "for", "source"), (), rows)
+    return columns(title, ("parameter", "value", "kind", "for", "source"), (), rows, room)
 
 
-def _published_table(beside: Sequence[Beside]) -> Any:
+def _published_table(beside: Sequence[Beside], room: int) -> str:
     rows = [
         {
             "gpu": one.gpu,
@@ -114,24 +110,8 @@ def _published_table(beside: Sequence[Beside]) -> Any:
         "medians, ms, beside those of a published study over its own grid (reference); efficiency: the flat share of bandwidth "
         f"at which a roofline is {100 * OVER_PREDICTED:.1f} % above its graph median"
     )
-    return _table(title, ("gpu", "mode", "profile"), ("cells", "predicted", "published", "efficiency"), rows)
+    return columns(title, ("gpu", "mode", "profile"), ("cells", "predicted", "published", "efficiency"), rows, room)
 
 
 def _kinds(used_for: Sequence[str]) -> str:
     return ", ".join(used_for) if len(used_for) <= _FEW_KINDS else f"{used_for[0]} and {len(used_for) - 1} other kinds"
-
-
-def _table(title: str, left: Sequence[str], right: Sequence[str], rows: Sequence[dict[str, str]]) -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    # Text, not str: a model's name comes from a path and may hold markup.
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in left:
-        table.add_column(column, overflow="fold")
-    for column in right:
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(row[column]) for column in (*left, *right)))
-    return table

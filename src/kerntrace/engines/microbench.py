@@ -1,9 +1,10 @@
 """Microbenchmarks of the GPU at hand: what memory, products, attention, small kernels and launches cost. Room: engines.
 
-They time kernels alone, in CUDA graphs, as a decode step replays them; never a step. Each graph is long, and weights and keys
-rotate through several times the L2 cache, so that they are cold as they are in a step. What comes out are points: what was run,
-its shape, and the samples of its time; `kerntrace.model.calibrate` makes a profile of them. Only PyTorch and NumPy are needed;
-where vLLM can be imported, its own kernels are measured as well.
+They time kernels in CUDA graphs, as a decode step replays them; never a step. In a step a kernel runs once a layer, between
+products whose weights sweep the L2 cache: its code, tables and keys are cold, what the kernel before it wrote is not. So a
+kernel is timed by what it adds to a graph in which it follows such a product (`microbench_cold`), and, for comparison, back to
+back with itself. What comes out are points: what was run, its shape, and the samples of its time; `kerntrace.model.calibrate`
+makes a profile of them. Only PyTorch and NumPy are needed; where vLLM can be imported, its own kernels are measured as well.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import datetime
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import pairwise
 from math import ceil
+from statistics import median
 from typing import Any
 
+from kerntrace.engines.microbench_cold import Pool
 from kerntrace.errors import KerntraceError
 
 SCHEMA = "kerntrace.calibration-points/1"
@@ -26,6 +31,8 @@ _SAMPLE_NS = 4e6
 _MOST_REPLAYS = 400
 _HEAD_START_CYCLES = 400_000  # the host queues its replays while the GPU spins, so that no launch is waited for
 _COLD = 8  # times the L2 cache that weights or keys rotate through
+_PAIRS_A_SAMPLE = 5
+_WARM_UP_NS = 6e7  # of replays before a difference is taken: clocks have come to rest
 _QUERY = (
     "driver_version,clocks.sm,clocks.max.sm,clocks.mem,clocks.max.mem,power.draw,temperature.gpu,clocks_event_reasons.active"
 )
@@ -40,6 +47,7 @@ class Bench:
         self.torch = torch
         self.device = "cuda"
         self.l2_bytes = int(torch.cuda.get_device_properties(0).L2_cache_size)
+        self.memory_bytes = int(torch.cuda.get_device_properties(0).total_memory)
         torch.manual_seed(0)
 
     def slots(self, body: Callable[[], object], calls: int) -> list[float]:
@@ -76,6 +84,33 @@ class Bench:
         end.record()
         end.synchronize()
         return float(begin.elapsed_time(end)) * 1e6 / replays
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The weights that all products share."""
+        return Pool(self)
+
+    def added_ns(self, without: Any, whole: Any, warm_up: Callable[[], object] | None = None) -> list[float]:
+        """Samples of how much longer a replay of `whole` takes than one of `without`; never below 0.
+
+        Both are replayed in turn, so that a clock that changes meanwhile changes both. A sample is the median of five
+        differences of neighbours.
+        """
+        torch = self.torch
+        if warm_up is None:
+            for _ in range(max(1, int(_WARM_UP_NS / max(self.replay_ns(whole, 1), 1e4)))):
+                whole.replay()
+        else:
+            warm_up()
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2 * _PAIRS_A_SAMPLE * _SAMPLES + 1)]
+        marks[0].record()
+        for number, mark in enumerate(marks[1:]):
+            (whole if number % 2 else without).replay()
+            mark.record()
+        marks[-1].synchronize()
+        spans = [1e6 * float(begin.elapsed_time(end)) for begin, end in pairwise(marks)]
+        more = [longer - shorter for shorter, longer in zip(spans[::2], spans[1::2])]
+        return [max(0.0, median(more[begin::_SAMPLES])) for begin in range(_SAMPLES)]
 
     def copies(self, size: int, most: int = 256) -> int:
         """How many buffers of this size make them cold when they take turns."""
@@ -124,11 +159,13 @@ def _parts() -> list[tuple[str, Callable[[Bench], Iterable[Point]]]]:
     return [
         ("memory", kernels.memory),
         ("products", kernels.products),
+        ("products under other conditions", kernels.conditions),
         ("small kernels of PyTorch", small.small_torch),
         ("launches", launches.launches),
         ("graphs", launches.graphs),
         ("attention", attention.attention),
         ("small kernels of vLLM", small.small_vllm),
+        ("sampler of vLLM", small.sampler_vllm),
         ("small kernels of Inductor", small.small_inductor),
         ("gap between nodes", launches.node_gap),
         ("memory again", kernels.memory_again),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kerntrace.engines.microbench_kernels import Body, repeated
+from kerntrace.engines.microbench_cold import Body, Sweep, in_turn, repeated
 
 if TYPE_CHECKING:
     from kerntrace.engines.microbench import Bench, Point
 
 HEADS = ((32, 8, 128), (28, 4, 128), (32, 8, 64))  # query heads, key heads, size of a head
-BATCHES = (1, 4, 16, 32)
+BATCHES = (1, 2, 4, 8, 16, 32)
+ALONE_BATCHES = (1, 16)
 LENGTHS = (528, 2064, 8208)
 PAGE = 16
 SPLITS_IN_GRAPH = 32  # vLLM's bound on FlashAttention 3's parts under a full graph
@@ -30,24 +32,31 @@ class Shape(NamedTuple):
     copies: int
 
 
-Attention = Callable[[Shape], Body]
+Attention = Callable[[Shape, Sweep], Body]
 
 
 def attention(bench: Bench) -> Iterator[Point]:
-    """One query a sequence over cold keys: cache write, forward and combine together, as the published constants are."""
+    """One query a sequence over cold keys: cache write, forward and combine together, as the published constants are.
+
+    `attention` is what they add after a product, `attention_alone` their time back to back with themselves.
+    """
     try:
         run, how = _paged_attention(bench)
     except (ImportError, OSError, RuntimeError, AttributeError):  # no vLLM, or one without this GPU's kernels
         run, how = _torch_attention(bench), TORCH_ATTENTION
+    sweeps = {batch: Sweep(bench, batch) for batch in BATCHES}
     for heads, kv_heads, head in HEADS:
         for length in LENGTHS:
-            for batch in BATCHES:
-                copies = bench.copies(4 * batch * length * kv_heads * head)
-                rounds = ceil(32 / copies)
-                body = run(Shape(batch, length, heads, kv_heads, head, copies))
-                times = bench.slots(repeated(rounds, body), rounds * copies)
+            for batch, sweep in sweeps.items():
+                size = 4 * batch * length * kv_heads * head
+                copies = bench.copies(size, most=24)
+                body = run(Shape(batch, length, heads, kv_heads, head, copies), sweep)
                 shape = {"rows": batch, "length": length, "heads": heads, "kv_heads": kv_heads, "head_dim": head}
-                yield {"what": "attention", "how": how, **shape, "times_ns": times}
+                yield {"what": "attention", "how": how, **shape, "times_ns": sweep.added(body, size=size)}
+                if batch in ALONE_BATCHES:
+                    calls = copies * ceil(24 / copies)
+                    times = bench.slots(repeated(calls, body), calls)
+                    yield {"what": "attention_alone", "how": how, **shape, "times_ns": times}
                 del body
                 bench.free()
 
@@ -59,38 +68,37 @@ def _paged_attention(bench: Bench) -> tuple[Attention, str]:
 
     version = 3 if flash.is_fa_version_supported(3) else 2
 
-    def prepare(shape: Shape) -> Body:
-        paged = _Paged(bench, shape)
+    def prepare(shape: Shape, sweep: Sweep) -> Body:
+        paged = _Paged(bench, shape, sweep)
         splits = _bounded_splits(flash, paged, shape) if version == 3 else {}
 
-        def body() -> None:
-            for copy in range(shape.copies):
-                ops.reshape_and_cache_flash(*paged.new, *paged.cache, paged.slots[copy], "auto", paged.one, paged.one)
-                flash.flash_attn_varlen_func(
-                    q=paged.query,
-                    k=paged.cache[0],
-                    v=paged.cache[1],
-                    out=paged.out,
-                    cu_seqlens_q=paged.starts,
-                    max_seqlen_q=1,
-                    seqused_k=paged.lengths,
-                    max_seqlen_k=shape.length,
-                    softmax_scale=shape.head**-0.5,
-                    causal=True,
-                    block_table=paged.tables[copy],
-                    fa_version=version,
-                    **splits,
-                )
+        def attend(copy: int) -> None:
+            ops.reshape_and_cache_flash(*paged.new, *paged.cache, paged.slots[copy], "auto", paged.one, paged.one)
+            flash.flash_attn_varlen_func(
+                q=paged.query,
+                k=paged.cache[0],
+                v=paged.cache[1],
+                out=paged.out,
+                cu_seqlens_q=paged.starts,
+                max_seqlen_q=1,
+                seqused_k=paged.lengths,
+                max_seqlen_k=shape.length,
+                softmax_scale=shape.head**-0.5,
+                causal=True,
+                block_table=paged.tables[copy],
+                fa_version=version,
+                **splits,
+            )
 
-        return body
+        return in_turn([partial(attend, copy) for copy in range(shape.copies)])
 
     return prepare, f"vLLM, FlashAttention {version}"
 
 
 class _Paged:
-    """Queries, new keys and values, and a cache of pages that each copy has some of."""
+    """Queries, new keys and values, as the product left them, and a cache of pages that each copy has some of."""
 
-    def __init__(self, bench: Bench, shape: Shape) -> None:
+    def __init__(self, bench: Bench, shape: Shape, sweep: Sweep) -> None:
         torch, device, bf16 = bench.torch, bench.device, bench.torch.bfloat16
         batch, length, heads, kv_heads, head, copies = shape
         pages = ceil(length / PAGE)
@@ -98,10 +106,8 @@ class _Paged:
         self.cache = every[0], every[1]
         self.tables = torch.arange(copies * batch * pages, dtype=torch.int32, device=device).view(copies, batch, pages)
         self.slots = self.tables[:, :, -1].long() * PAGE + (length - 1) % PAGE
-        self.query = torch.randn(batch, heads, head, dtype=bf16, device=device)
-        self.out = torch.empty_like(self.query)
-        new = torch.randn(2, batch, kv_heads, head, dtype=bf16, device=device)
-        self.new = new[0], new[1]
+        self.query, self.new = _inputs(sweep, shape)
+        self.out = torch.empty(batch, heads, head, dtype=bf16, device=device)
         self.starts = torch.arange(batch + 1, dtype=torch.int32, device=device)
         self.lengths = torch.full((batch,), length, dtype=torch.int32, device=device)
         self.one = torch.ones((), device=device)
@@ -126,21 +132,28 @@ def _bounded_splits(flash: Any, paged: _Paged, shape: Shape) -> dict[str, Any]:
     return {"scheduler_metadata": plan, "num_splits": SPLITS_IN_GRAPH}
 
 
+def _inputs(sweep: Sweep, shape: Shape) -> tuple[Any, tuple[Any, Any]]:
+    """Queries, and new keys and values."""
+    queries, keys = shape.batch * shape.heads * shape.head, shape.batch * shape.kv_heads * shape.head
+    new = [sweep.hot(shape.batch, shape.kv_heads, shape.head, after=queries + which * keys) for which in (0, 1)]
+    return sweep.hot(shape.batch, shape.heads, shape.head), (new[0], new[1])
+
+
 def _torch_attention(bench: Bench) -> Attention:
     torch, device, bf16 = bench.torch, bench.device, bench.torch.bfloat16
 
-    def prepare(shape: Shape) -> Body:
-        batch, length, heads, kv_heads, head, copies = shape
+    def prepare(shape: Shape, sweep: Sweep) -> Body:
+        batch, length, _, kv_heads, head, copies = shape
         cache = torch.randn(copies, 2, batch, kv_heads, length, head, dtype=bf16, device=device)
-        query = torch.randn(batch, heads, 1, head, dtype=bf16, device=device)
-        new = torch.randn(2, batch, kv_heads, head, dtype=bf16, device=device)
-        attend = torch.nn.functional.scaled_dot_product_attention
+        query, new = _inputs(sweep, shape)
+        query = query.unsqueeze(2)
+        function = torch.nn.functional.scaled_dot_product_attention
 
-        def body() -> None:
-            for copy in range(copies):
-                cache[copy, :, :, :, length - 1].copy_(new)
-                attend(query, cache[copy, 0], cache[copy, 1], enable_gqa=True)
+        def attend(copy: int) -> None:
+            for which in (0, 1):
+                cache[copy, which, :, :, length - 1].copy_(new[which])
+            function(query, cache[copy, 0], cache[copy, 1], enable_gqa=True)
 
-        return body
+        return in_turn([partial(attend, copy) for copy in range(copies)])
 
     return prepare

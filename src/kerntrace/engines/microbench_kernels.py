@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from math import ceil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kerntrace.engines.microbench_cold import Body, Pool, Sweep, repeated
 
 if TYPE_CHECKING:
     from kerntrace.engines.microbench import Bench, Point
@@ -23,13 +25,14 @@ PRODUCTS = (
     (65536, 4096),
     (128256, 4096),
 )
-ROWS = (1, 4, 16, 32)
+ROWS = (1, 2, 4, 8, 16, 32)
+ALONE_ROWS = (1, 16)
 NODES = 128
 _MIB = 1 << 20
 _LARGE = 1 << 30  # elements of 4 bytes
 _SQUARE = 8192
-
-Body = Callable[[], object]
+_PROBED = (28672, 4096)
+_LARGE_PRODUCTS = 120  # a fifth of a second, as a prefill takes
 
 
 def memory(bench: Bench) -> Iterator[Point]:
@@ -46,9 +49,13 @@ def memory_again(bench: Bench) -> Iterator[Point]:
 
 
 def products(bench: Bench) -> Iterator[Point]:
-    """Few rows times large cold weights, each as the library runs it: a sum of slices, where it cuts, is part of it."""
+    """Few rows times large cold weights, each as the library runs it: a sum of slices, where it cuts, is part of it.
+
+    `gemm` is what the product adds after another one, `gemm_alone` its time back to back with itself.
+    """
+    sweeps = {rows: Sweep(bench, rows) for rows in ROWS}
     for outputs, inputs in PRODUCTS:
-        yield from _product(bench, outputs, inputs)
+        yield from _product(bench, outputs, inputs, sweeps)
 
 
 def _read(bench: Bench, what: str) -> Point:
@@ -83,30 +90,40 @@ def _peak(bench: Bench) -> Point:
     return {"what": "gemm_peak", "flops": 2 * _SQUARE**3, "times_ns": times}
 
 
-def _product(bench: Bench, outputs: int, inputs: int) -> list[Point]:
+def _product(bench: Bench, outputs: int, inputs: int, sweeps: dict[int, Sweep]) -> Iterator[Point]:
+    size = 2 * outputs * inputs
+    for rows, sweep in sweeps.items():
+        body = _multiply(bench, sweep, rows, outputs, inputs)
+        shape = {"rows": rows, "outputs": outputs, "inputs": inputs}
+        yield {"what": "gemm", **shape, "times_ns": sweep.added(body, size=size)}
+        if rows in ALONE_ROWS:
+            yield {"what": "gemm_alone", **shape, "times_ns": bench.slots(repeated(24, body), 24)}
+
+
+def _multiply(bench: Bench, sweep: Sweep, rows: int, outputs: int, inputs: int) -> Body:
+    """A product of what the sweep left and the next weights."""
     torch = bench.torch
-    copies = bench.copies(2 * outputs * inputs, most=128)
-    weights = [torch.randn(outputs, inputs, dtype=torch.bfloat16, device=bench.device) for _ in range(copies)]
-    rounds = ceil(48 / copies)
-
-    def times(rows: int) -> list[float]:
-        x = torch.randn(rows, inputs, dtype=torch.bfloat16, device=bench.device)
-        out = torch.empty(rows, outputs, dtype=torch.bfloat16, device=bench.device)
-
-        def body() -> None:
-            for weight in weights:
-                torch.mm(x, weight.t(), out=out)
-
-        return bench.slots(repeated(rounds, body), rounds * copies)
-
-    return [{"what": "gemm", "rows": rows, "outputs": outputs, "inputs": inputs, "times_ns": times(rows)} for rows in ROWS]
+    x, out = sweep.hot(rows, inputs), torch.empty(rows, outputs, dtype=torch.bfloat16, device=bench.device)
+    return lambda: torch.mm(x, sweep.pool.weight(outputs, inputs), out=out)
 
 
-def repeated(times: int, body: Body) -> Body:
-    """The call, several times."""
+def conditions(bench: Bench) -> Iterator[Point]:
+    """One product with fewer weights in turn, and right after large products, when clocks are held down: no constant comes
+    of it, it tells what the times depend on."""
+    torch, (outputs, inputs) = bench.torch, _PROBED
+    square = torch.randn(_SQUARE, _SQUARE, dtype=torch.bfloat16, device=bench.device)
+    few = Pool(bench, 3 * 2 * outputs * inputs)
+    for rows in ALONE_ROWS:
+        for how, pool, load in (
+            ("few weights", few, None),
+            ("after large products", bench.pool, partial(_load, torch, square)),
+        ):
+            sweep = Sweep(bench, rows, pool)
+            body = _multiply(bench, sweep, rows, outputs, inputs)
+            times = sweep.added(body, size=2 * outputs * inputs, warm_up=load)
+            yield {"what": "gemm_probe", "how": how, "rows": rows, "outputs": outputs, "inputs": inputs, "times_ns": times}
 
-    def run() -> None:
-        for _ in range(times):
-            body()
 
-    return run
+def _load(torch: Any, square: Any) -> None:
+    for _ in range(_LARGE_PRODUCTS):
+        torch.mm(square, square)

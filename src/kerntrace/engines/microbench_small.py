@@ -3,68 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kerntrace.engines.microbench_kernels import NODES, Body, repeated
+from kerntrace.engines.microbench_cold import Body, Sweep, in_order, repeated
+from kerntrace.engines.microbench_kernels import NODES
 
 if TYPE_CHECKING:
     from kerntrace.engines.microbench import Bench, Point
 
-SMALL_ROWS = (1, 16)
+SMALL_ROWS = (1, 4, 16, 32)
+COMPILED_ROWS = (1, 16)  # each takes the compiler seconds
 HIDDEN, MLP, VOCABULARY, QUERY_HEADS, KV_HEADS, HEAD, PAGE = 4096, 14336, 128256, 32, 8, 128, 16
-Work = tuple[str, str, int, Body]  # kind, family, bytes moved, one call
+
+
+class Work(NamedTuple):
+    """A kernel to time.
+
+    Attributes:
+        kind, family: as the inventory names them.
+        bytes: moved.
+        before: what makes its inputs hot, where the product does not write them.
+        instead: what runs in the other graph in place of it; the time is that of `body` above it.
+    """
+
+    kind: str
+    family: str
+    bytes: int
+    body: Body
+    before: Body | None = None
+    instead: Body | None = None
 
 
 def small_torch(bench: Bench) -> Iterator[Point]:
     """PyTorch's kernels of a step: fills, casts, row selection and what samples."""
     for rows in SMALL_ROWS:
-        yield from _small(bench, rows, _torch_work(bench, rows))
+        sweep = Sweep(bench, rows)
+        yield from _small(bench, sweep, rows, _torch_work(bench, sweep, rows))
 
 
 def small_vllm(bench: Bench) -> Iterator[Point]:
     """vLLM's own kernels of a layer."""
     for rows in SMALL_ROWS:
-        yield from _small(bench, rows, _vllm_work(bench, rows))
+        sweep = Sweep(bench, rows)
+        yield from _small(bench, sweep, rows, _vllm_work(bench, sweep, rows))
+
+
+def sampler_vllm(bench: Bench) -> Iterator[Point]:
+    """vLLM's sampling kernel: what its function takes above the two of PyTorch that it ends with."""
+    for rows in SMALL_ROWS:
+        sweep = Sweep(bench, rows)
+        yield from _small(bench, sweep, rows, [_sampling(bench, rows)])
 
 
 def small_inductor(bench: Bench) -> Iterator[Point]:
     """The same operations as torch.compile's Inductor writes them."""
     compiled = [bench.torch.compile(one, dynamic=False) for one in _functions(bench.torch)]
-    for rows in SMALL_ROWS:
-        yield from _small(bench, rows, _inductor_work(bench, rows, *compiled))
+    for rows in COMPILED_ROWS:
+        sweep = Sweep(bench, rows)
+        yield from _small(bench, sweep, rows, _inductor_work(bench, sweep, rows, *compiled))
 
 
-def _torch_work(bench: Bench, rows: int) -> list[Work]:
+def _torch_work(bench: Bench, sweep: Sweep, rows: int) -> list[Work]:
     torch, device = bench.torch, bench.device
     ids = torch.zeros(rows, dtype=torch.int32, device=device)
     wide = torch.zeros(rows, dtype=torch.int64, device=device)
     table = torch.randn(4096, HIDDEN, dtype=torch.bfloat16, device=device)
     picked = torch.empty(rows, HIDDEN, dtype=torch.bfloat16, device=device)
-    logits = torch.randn(rows, VOCABULARY, dtype=torch.bfloat16, device=device)
+    logits = torch.zeros(rows, VOCABULARY, dtype=torch.bfloat16, device=device)
     exact = torch.empty(rows, VOCABULARY, device=device)
     blocks, best = torch.randn(rows, 126, device=device), torch.zeros(rows, 1, dtype=torch.int64, device=device)
+    states = sweep.hot(rows, HIDDEN)
+
+    def select() -> None:
+        torch.index_select(table, 0, wide, out=picked)
+
+    def argmax() -> None:
+        torch.argmax(blocks, dim=-1, keepdim=True, out=best)
+
     return [
-        ("metadata", "torch.fill", 4 * rows, lambda: ids.fill_(1)),
-        ("embedding", "torch.cast", 12 * rows, lambda: wide.copy_(ids)),
-        ("embedding", "torch.index_select", 4 * rows * HIDDEN, lambda: torch.index_select(table, 0, wide, out=picked)),
-        ("sampler", "torch.cast", 6 * rows * VOCABULARY, lambda: exact.copy_(logits)),
-        ("sampler", "torch.argmax", 4 * rows * 126, lambda: torch.argmax(blocks, dim=-1, keepdim=True, out=best)),
-        ("sampler", "torch.gather", 24 * rows, lambda: torch.gather(blocks, 1, best)),
-        ("copy", "copy.device_to_device", 4 * rows * HIDDEN, lambda: picked.copy_(table[:rows])),
+        Work("metadata", "torch.fill", 4 * rows, lambda: ids.fill_(1)),
+        Work("embedding", "torch.cast", 12 * rows, lambda: wide.copy_(ids)),
+        Work("embedding", "torch.index_select", 4 * rows * HIDDEN, select),
+        Work("sampler", "torch.cast", 6 * rows * VOCABULARY, lambda: exact.copy_(logits), before=lambda: logits.fill_(1.0)),
+        Work("sampler", "torch.argmax", 4 * rows * 126, argmax, before=lambda: blocks.fill_(1.0)),
+        Work("sampler", "torch.gather", 24 * rows, lambda: torch.gather(blocks, 1, best), before=lambda: best.fill_(1)),
+        Work("copy", "copy.device_to_device", 4 * rows * HIDDEN, lambda: picked.copy_(states)),
     ]
 
 
-def _vllm_work(bench: Bench, rows: int) -> list[Work]:
+def _vllm_work(bench: Bench, sweep: Sweep, rows: int) -> list[Work]:
     from vllm import _custom_ops as ops
 
     torch, device, bf16 = bench.torch, bench.device, bench.torch.bfloat16
-    x, residual = torch.randn(2, rows, HIDDEN, dtype=bf16, device=device).unbind(0)
+    x, gate_up = sweep.hot(rows, HIDDEN), sweep.hot(rows, 2 * MLP)
+    residual = torch.randn(rows, HIDDEN, dtype=bf16, device=device)  # cold: the norm before wrote it, products ago
     normed, weight = torch.empty_like(x), torch.ones(HIDDEN, dtype=bf16, device=device)
     positions = torch.zeros(rows, dtype=torch.int64, device=device)
-    query = torch.randn(rows, QUERY_HEADS * HEAD, dtype=bf16, device=device)
-    key = torch.randn(rows, KV_HEADS * HEAD, dtype=bf16, device=device)
+    query = sweep.hot(rows, QUERY_HEADS * HEAD)
+    key = sweep.hot(rows, KV_HEADS * HEAD, after=rows * QUERY_HEADS * HEAD)
     table = torch.randn(4096, HEAD, dtype=bf16, device=device)
-    gate_up = torch.randn(rows, 2 * MLP, dtype=bf16, device=device)
     gated = torch.empty(rows, MLP, dtype=bf16, device=device)
     cache = torch.zeros(2, 64, PAGE, KV_HEADS, HEAD, dtype=bf16, device=device)
     heads, slots, scale = key.view(rows, KV_HEADS, HEAD), torch.arange(rows, device=device), torch.ones((), device=device)
@@ -76,12 +114,42 @@ def _vllm_work(bench: Bench, rows: int) -> list[Work]:
         ops.rotary_embedding(positions, query, key, HEAD, table, True)
 
     return [
-        ("norm", "vllm.rms_norm", 4 * rows * HIDDEN, lambda: ops.rms_norm(normed, x, weight, 1e-5)),
-        ("norm", "vllm.fused_add_rms_norm", 8 * rows * HIDDEN, lambda: ops.fused_add_rms_norm(x, residual, weight, 1e-5)),
-        ("rope", "vllm.rotary_embedding", 4 * rows * (QUERY_HEADS + KV_HEADS) * HEAD, rotate),
-        ("activation", "vllm.act_and_mul", 6 * rows * MLP, lambda: torch.ops._C.silu_and_mul(gated, gate_up)),
-        ("kv_write", "vllm.reshape_and_cache", 8 * rows * KV_HEADS * HEAD, write),
+        Work("norm", "vllm.rms_norm", 4 * rows * HIDDEN, lambda: ops.rms_norm(normed, x, weight, 1e-5)),
+        Work("norm", "vllm.fused_add_rms_norm", 8 * rows * HIDDEN, lambda: ops.fused_add_rms_norm(x, residual, weight, 1e-5)),
+        Work("rope", "vllm.rotary_embedding", 4 * rows * (QUERY_HEADS + KV_HEADS) * HEAD, rotate),
+        Work("activation", "vllm.act_and_mul", 6 * rows * MLP, lambda: torch.ops._C.silu_and_mul(gated, gate_up)),
+        Work("kv_write", "vllm.reshape_and_cache", 8 * rows * KV_HEADS * HEAD, write),
     ]
+
+
+def _sampling(bench: Bench, rows: int) -> Work:
+    from vllm.v1.worker.gpu.sample.gumbel import gumbel_sample
+
+    torch, device = bench.torch, bench.device
+    logits, index = torch.zeros(rows, VOCABULARY, device=device), torch.arange(rows, dtype=torch.int32, device=device)
+    blocks, which = torch.zeros(rows, 126, device=device), torch.zeros(rows, 126, dtype=torch.int64, device=device)
+    known = {
+        "logits": logits,
+        "idx_mapping": index,
+        "expanded_idx_mapping": index,
+        "temperature": torch.zeros(rows, device=device),  # greedy
+        "seed": torch.zeros(rows, dtype=torch.int64, device=device),
+        "pos": torch.zeros(rows, dtype=torch.int64, device=device),
+        "apply_temperature": False,
+        "is_drafting": False,
+    }
+    # Its parameters differ between versions of vLLM: a name that is not known here makes this part a warning.
+    parameters = signature(gumbel_sample).parameters.values()
+    given = {one.name: known[one.name] for one in parameters if one.default is one.empty}
+
+    def heat() -> None:
+        logits.fill_(1.0)
+
+    def end() -> None:
+        torch.gather(which, -1, torch.argmax(blocks, dim=-1, keepdim=True))
+
+    size = 4 * rows * VOCABULARY
+    return Work("sampler", "vllm.gumbel_sample", size, lambda: gumbel_sample(**given), before=heat, instead=end)
 
 
 def _functions(torch: Any) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -102,21 +170,26 @@ def _functions(torch: Any) -> tuple[Callable[..., Any], Callable[..., Any], Call
     return add_norm, gate, rotate
 
 
-def _inductor_work(bench: Bench, rows: int, add_norm: Any, gate: Any, rotate: Any) -> list[Work]:
+def _inductor_work(bench: Bench, sweep: Sweep, rows: int, add_norm: Any, gate: Any, rotate: Any) -> list[Work]:
     torch, device, bf16 = bench.torch, bench.device, bench.torch.bfloat16
-    x, residual = torch.randn(2, rows, HIDDEN, dtype=bf16, device=device).unbind(0)
+    x, gate_up, heads = sweep.hot(rows, HIDDEN), sweep.hot(rows, 2 * MLP), sweep.hot(rows, QUERY_HEADS, HEAD)
+    residual = torch.randn(rows, HIDDEN, dtype=bf16, device=device)
     weight = torch.ones(HIDDEN, dtype=bf16, device=device)
-    gate_up = torch.randn(rows, 2 * MLP, dtype=bf16, device=device)
-    heads = torch.randn(rows, QUERY_HEADS, HEAD, dtype=bf16, device=device)
     cosine, sine = torch.randn(2, rows, 1, HEAD // 2, dtype=bf16, device=device).unbind(0)
     return [
-        ("norm", "triton.rms_norm", 8 * rows * HIDDEN, lambda: add_norm(x, residual, weight)),
-        ("activation", "triton.act_and_mul", 6 * rows * MLP, lambda: gate(gate_up)),
-        ("rope", "triton.rope", 4 * rows * QUERY_HEADS * HEAD, lambda: rotate(heads, cosine, sine)),
+        Work("norm", "triton.rms_norm", 8 * rows * HIDDEN, lambda: add_norm(x, residual, weight)),
+        Work("activation", "triton.act_and_mul", 6 * rows * MLP, lambda: gate(gate_up)),
+        Work("rope", "triton.rope", 4 * rows * QUERY_HEADS * HEAD, lambda: rotate(heads, cosine, sine)),
     ]
 
 
-def _small(bench: Bench, rows: int, work: list[Work]) -> Iterator[Point]:
-    for kind, family, size, body in work:
-        times = bench.slots(repeated(NODES, body), NODES)
-        yield {"what": "small", "kind": kind, "family": family, "rows": rows, "bytes": size, "times_ns": times}
+def _small(bench: Bench, sweep: Sweep, rows: int, work: list[Work]) -> Iterator[Point]:
+    """`small` is what the kernel adds after a product, `small_alone` its time back to back with itself."""
+    for one in work:
+        shape = {"kind": one.kind, "family": one.family, "rows": rows, "bytes": one.bytes}
+        first = [one.before] if one.before else []
+        others = [*first, *([one.instead] if one.instead else [])]
+        times = sweep.added(in_order(*first, one.body), before=in_order(*others) if others else None)
+        yield {"what": "small", **shape, "times_ns": times}
+        if not one.instead:
+            yield {"what": "small_alone", **shape, "times_ns": bench.slots(repeated(NODES, one.body), NODES)}

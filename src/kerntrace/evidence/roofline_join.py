@@ -139,9 +139,10 @@ def compare_cell(
     """
     assert analysis.steps is not None
     step = typical_step(analysis, cell.steps)
-    inventory, notes = step_of_cell(analysis, cell, batch, setting)
+    families = [member.family for member in step.members]
+    inventory, notes = step_of_cell(analysis, cell, batch, setting, families)
     may_turn = analysis.steps.boundaries.method in _UNKNOWN_CUT
-    joined = join([member.family for member in step.members], inventory.kernels, may_turn=may_turn)
+    joined = join(families, inventory.kernels, may_turn=may_turn)
     timed = time_kernels(inventory, profile, setting.dtype)
     pairs = tuple(Pair(member, timed[place]) for member, place in zip(step.members, joined.of.tolist()) if place >= 0)
     device_ns = _device_ns(analysis, cell)

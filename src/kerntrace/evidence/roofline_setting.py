@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -12,7 +13,9 @@ from kerntrace.accounting.summary import Cell
 from kerntrace.errors import UsageError
 from kerntrace.hardware import GpuSpec, find_gpu
 from kerntrace.model.architecture import Architecture, load_model
+from kerntrace.model.carriers import carrier_of
 from kerntrace.model.inventory import Inventory, take_inventory
+from kerntrace.model.layer import COMPILED, Variant
 from kerntrace.steps.steady import DECODE, UNKNOWN_KIND
 from kerntrace.trace.manifest import Manifest
 from kerntrace.workload import Cell as GridCell
@@ -115,8 +118,13 @@ def guess_mode(analysis: Analysis) -> tuple[Mode, str]:
     return modes[graphs, bool(fused)], shown
 
 
-def step_of_cell(analysis: Analysis, cell: Cell, batch: int, setting: Setting) -> tuple[Inventory, tuple[str, ...]]:
+def step_of_cell(
+    analysis: Analysis, cell: Cell, batch: int, setting: Setting, families: Sequence[str]
+) -> tuple[Inventory, tuple[str, ...]]:
     """The inventory of a cell's mean step.
+
+    Args:
+        families: of the kernels that a step of the cell ran: they say what the engine's start decided.
 
     Raises:
         UsageError: if it is beyond the model's limit.
@@ -126,6 +134,11 @@ def step_of_cell(analysis: Analysis, cell: Cell, batch: int, setting: Setting) -
     if tokens is None:
         tokens = longest_run(analysis, cell) + 1
         notes.append(f"{tokens} tokens: the longest run of decode steps of this batch, and the prefill's one")
+    variant = variant_of(families, setting.model.layers)
+    if setting.mode in COMPILED and variant.rotations == 1:
+        notes.append("one kernel a layer rotates queries and keys, as recorded; another start of this engine had two")
+    if not variant.biases:
+        notes.append("no kernel of the logit bias, as recorded: no request asked for it (min_tokens does)")
     inventory = take_inventory(
         setting.model,
         setting.gpu,
@@ -133,8 +146,16 @@ def step_of_cell(analysis: Analysis, cell: Cell, batch: int, setting: Setting) -
         kv_length=setting.context + ceil(tokens / 2),
         max_length=setting.max_length,
         dtype=setting.dtype,
+        variant=variant,
     )
     return inventory, tuple(notes)
+
+
+def variant_of(families: Sequence[str], layers: int) -> Variant:
+    """What the engine's start decided, by the kernels of a step: each is counted as the operation it most likely carries."""
+    carried = [carrier.carries[:1] for carrier in map(carrier_of, families) if carrier is not None]
+    rotations = carried.count(("triton.rope",))
+    return Variant(rotations=1 if 0 < 2 * rotations < 3 * layers else 2, biases=int(("vllm.bias",) in carried))
 
 
 def longest_run(analysis: Analysis, cell: Cell) -> int:

@@ -30,7 +30,16 @@ def known_gpus() -> tuple[GpuSpec, ...]:
     Raises:
         UsageError: if a file of the table is broken or states a sparse peak.
     """
-    return tuple(refuse_sparse(gpu) for path in sorted(_SPECS.glob("*.toml")) for gpu in read_toml(path, _Family).gpu)
+    return tuple(gpu for path in _files() for gpu in _family(path))
+
+
+def _files() -> list[Path]:
+    return sorted(_SPECS.glob("*.toml"))
+
+
+@lru_cache(maxsize=32)
+def _family(path: Path) -> tuple[GpuSpec, ...]:
+    return tuple(refuse_sparse(gpu) for gpu in read_toml(path, _Family).gpu)
 
 
 def read_gpus(path: Path) -> tuple[GpuSpec, ...]:
@@ -49,7 +58,9 @@ def find_gpu(name: str) -> GpuSpec:
         UsageError: if the table has none; lists the closest names and how to describe another GPU.
     """
     wanted = _plain(name)
-    for gpu in known_gpus():
+    # Parsing a file takes longer than looking for the name in its text: only those that hold it are parsed.
+    holding = [path for path in _files() if wanted and wanted in _plain(path.read_text(encoding="utf-8"))]
+    for gpu in (gpu for path in holding for gpu in _family(path)):
         if wanted in {_plain(known) for known in (gpu.name, *gpu.aliases, *gpu.device_names)}:
             return gpu
     names = [gpu.name for gpu in known_gpus()]

@@ -9,6 +9,7 @@ from kerntrace.model.points import NOISY, Point, Points
 _DRIFT = 0.03
 _POOR_FIT = 0.15
 _FAR_BELOW_CLOCK = 0.9
+_TOLD_APART_NS = 100.0  # differences of graphs tell no less
 # Bits of nvidia-smi's clocks_event_reasons.active that slow a GPU down; being idle or asked for a clock are not among them.
 _REASONS = {
     0x4: "power cap",
@@ -33,6 +34,9 @@ def doubts(points: Points, gpu: GpuSpec, lines: dict[str, Line]) -> list[str]:
     how = points.of("attention")[0].how if points.of("attention") else ""
     if how and not how.startswith("vLLM"):
         found.append(f"attention was measured with {how}, which is not what an engine runs")
+    lost = [number for number, point in enumerate(points.of("small")) if point.ns == 0]
+    if lost:
+        found.append(f"{len(lost)} small kernels add no time that can be told: {_names(points.of('small'), lost)}")
     writers = {point.family.partition(".")[0] for point in points.of("small")}
     found += [
         f"{name} were not measured: the median small kernel stands for them"
@@ -76,7 +80,7 @@ def _noise(points: Points) -> list[str]:
     device = [
         point for point in points.points if point.what not in ("null_launch", "launch_to_start", "graph_launch", "node_kernel")
     ]
-    noisy = [number for number, point in enumerate(device) if point.noise > NOISY]
+    noisy = [number for number, point in enumerate(device) if point.noise > max(NOISY, _TOLD_APART_NS / max(point.ns, 1.0))]
     if not noisy:
         return []
     return [f"{len(noisy)} of {len(device)} points vary by more than {100 * NOISY:.0f} %: {_names(device, noisy)}"]

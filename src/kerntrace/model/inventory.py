@@ -15,14 +15,11 @@ from kerntrace.hardware import GpuSpec
 from kerntrace.model import operations as op
 from kerntrace.model.architecture import Architecture
 from kerntrace.model.kernels import Kernel, Phase, carry
-from kerntrace.model.layer import Step, layer_kernels, norm_family
+from kerntrace.model.layer import Step, Variant, layer_kernels, norm_family
 from kerntrace.workload import Cell
 
 # vLLM captures these batch sizes and pads up to the next one.
 CAPTURE_SIZES: tuple[int, ...] = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16))
-# In a replay a device-to-device copy of 8 kB and of 50 kB runs as kernel `memcpy32_post`, one of 128 kB does not; where between
-# them the change lies is assumed. CUPTI and Kineto record the kernel, Nsight Systems a copy.
-COPY_RUNS_AS_KERNEL_BYTES = 64 * 1024
 _PREPARE, _SAMPLE = Phase.PREPARE, Phase.SAMPLE
 
 
@@ -82,6 +79,7 @@ def take_inventory(
     max_length: int | None = None,
     dtype: str = "bfloat16",
     kv_dtype: str | None = None,
+    variant: Variant | None = None,
 ) -> Inventory:
     """The kernels of a decode step of `cell`.
 
@@ -89,6 +87,7 @@ def take_inventory(
         kv_length: tokens a sequence's keys cover; `cell.context` if not given.
         max_length: tokens a sequence may grow to; the model's own limit if not given. It bounds the attention's parts.
         dtype: of weights; kv_dtype: of the cache, `dtype` if not given.
+        variant: what the engine's start decided, where it is known.
 
     Raises:
         UsageError: if the context is beyond the model's limit or a dtype is not known.
@@ -104,6 +103,7 @@ def take_inventory(
         max_length=max(length, min(max_length or model.max_context, model.max_context)),
         weight_bytes=element_bytes(dtype),
         kv_bytes=element_bytes(kv_dtype or dtype),
+        variant=variant or Variant(),
     )
     rows = padded_batch(cell.batch) if step.graphed else cell.batch
     notes = [*model.notes, *_unseen(step)]
@@ -146,12 +146,15 @@ def _check_length(model: Architecture, length: int) -> None:
 
 
 def _graph_output(step: Step) -> list[Kernel]:
-    """The copy that a graph ends with: its output goes to where the next graph expects it."""
+    """The copy that a graph ends with: its output goes to where the next graph expects it.
+
+    It runs as kernel `memcpy32_post`: seen so from 8 to 128 kB, assumed above. CUPTI and Kineto record the kernel, Nsight
+    Systems a copy.
+    """
     if not step.graphed:
         return []
     size = op.ACTIVATION_BYTES * step.rows * step.model.hidden
-    is_copy = size > COPY_RUNS_AS_KERNEL_BYTES
-    return [carry("graph.copy_node", op.small("hidden_states_copy", op.Kind.COPY, step.rows, 2 * size), is_copy=is_copy)]
+    return [carry("graph.copy_node", op.small("hidden_states_copy", op.Kind.COPY, step.rows, 2 * size))]
 
 
 def _final_norm(step: Step) -> Kernel:
@@ -197,7 +200,7 @@ def _sample(step: Step) -> list[Kernel]:
         ("torch.index", op.small("positions_select", op.Kind.SAMPLER, rows, 24 * rows)),
         ("torch.index", op.small("token_ids_select", op.Kind.SAMPLER, rows, 16 * rows)),
         ("torch.cast", op.sampler("logits_to_fp32", rows, words, 6)),
-        ("vllm.bias", op.small("logit_bias", op.Kind.SAMPLER, rows)),
+        *(("vllm.bias", op.small("logit_bias", op.Kind.SAMPLER, rows)),) * step.variant.biases,
         ("vllm.gumbel_sample", op.sampler("gumbel_sample", rows, words, 4, flops_each=1)),
         ("torch.argmax", op.sampler("argmax", rows, blocks, 4, flops_each=1)),
         ("torch.gather", op.small("token_gather", op.Kind.SAMPLER, rows, 24 * rows)),

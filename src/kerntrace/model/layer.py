@@ -1,9 +1,9 @@
 """The kernels of one decoder layer, for each way of running it. Room: accounting | model.
 
 vLLM's custom operations (eager, graph-nocompile) and torch.compile's Inductor fusions (graph, compile) carry the same
-operations with different kernels: Inductor rotates queries and keys in two kernels where vLLM has one. Seen with vLLM 0.24.0 on
-an H200. What was not seen there (mixture of experts, query and key norms, four norms a layer) is an assumption, and the
-inventory's notes say so.
+operations with different kernels: Inductor rotates queries and keys in two kernels, or in one as vLLM does (`Variant`). Seen
+with vLLM 0.24.0 on an H200. What was not seen there (mixture of experts, query and key norms, four norms a layer) is an
+assumption, and the inventory's notes say so.
 """
 
 from __future__ import annotations
@@ -29,6 +29,20 @@ GRAPHED = (Mode.GRAPH, Mode.GRAPH_NOCOMPILE)
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """What differs between starts of one version of the engine on one GPU; the defaults are those of the first start seen.
+
+    Attributes:
+        rotations: kernels that Inductor rotates queries and keys with, 2 or 1. It fuses the two (`combo_kernels`) where that is
+            faster by a benchmark of its own at that start: both were seen with vLLM 0.24.0 on an H200.
+        biases: kernels of vLLM's logit bias: 1 where a request asks for what it does (`min_tokens` does), else 0.
+    """
+
+    rotations: int = 2
+    biases: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """The shape of one decode step.
 
@@ -37,6 +51,7 @@ class Step:
         kv_length: tokens a sequence's keys cover.
         max_length: tokens a sequence may grow to.
         weight_bytes, kv_bytes: an element's size.
+        variant: what the engine's start decided.
     """
 
     model: Architecture
@@ -47,6 +62,7 @@ class Step:
     max_length: int
     weight_bytes: int
     kv_bytes: int
+    variant: Variant = Variant()
 
     @property
     def compiled(self) -> bool:
@@ -154,6 +170,8 @@ def _rotation(step: Step, layer: int) -> list[Kernel]:
     rotation = op.rope(layer, rows, model)
     if not step.compiled:
         return [*norms, carry("vllm.rotary_embedding", rotation)]
+    if step.variant.rotations == 1:
+        return [*norms, carry("triton.rope", rotation)]
     portion = model.heads / (model.heads + model.kv_heads)
     return [*norms, share("triton.rope", rotation, "q", portion), share("triton.rope", rotation, "k", 1 - portion)]
 

@@ -1,6 +1,6 @@
 """Timing profiles: the constants that turn bytes and operations into time, each with its source. Room: accounting | model.
 
-A profile is a TOML file. `ideal`, `flat` and `affine` ship; `calibrated` is written on a machine and read from a path.
+A profile is a TOML file. Some ship; `kerntrace calibrate` writes one on a machine, which is read from a path.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kerntrace.errors import UsageError
 from kerntrace.hardware import GpuSpec
 from kerntrace.hardware.toml_file import read_toml
 from kerntrace.model.operations import Kind
+from kerntrace.model.residuals import Residuals
 
 _SHIPPED = Path(__file__).parent / "profiles"
 _ANY = "*"
@@ -56,6 +57,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     Attributes:
         form: which formula they are for.
+        residual: by shape, how far measured kernels are off the constants; applies to the GPUs of the constants.
         node_gap_us: gap between two nodes of a replay; a kernel's own duration is its slot less this.
         l2_bandwidth_gb_s: bandwidth of activations that stay in L2; without it they are timed as DRAM bytes.
         machine: what a calibrated profile was measured on: GPU, clocks, versions.
@@ -67,6 +69,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     form: Form
     description: str = ""
     constant: tuple[Constants, ...] = ()
+    residual: tuple[Residuals, ...] = ()
     node_gap_us: Constant | None = None
     l2_bandwidth_gb_s: Constant | None = None
     machine: dict[str, str] = {}
@@ -109,7 +112,16 @@ def load_profile(name: str) -> Profile:
         for found in (constants.efficiency, constants.compute_efficiency):
             if found is not None and not 0 < found.value <= 1:
                 raise UsageError(f"{path.name}: an efficiency of {found.value:g}", "a share of the nominal figure is in (0, 1]")
+    for residuals in profile.residual:
+        if len(residuals.shapes) != len(residuals.ratios) or not all(_whole(shape) for shape in residuals.shapes):
+            raise UsageError(f"{path.name}: residuals of {residuals.kind} lack a ratio or a size", "calibrate again")
+        if residuals.kind not in kinds or not all(0 < ratio < float("inf") for ratio in residuals.ratios):
+            raise UsageError(f"{path.name}: residuals of {residuals.kind!r} make no sense", "calibrate again")
     return profile
+
+
+def _whole(shape: tuple[int, ...]) -> bool:
+    return bool(shape) and all(size > 0 for size in shape)
 
 
 def with_efficiency(profile: Profile, efficiency: float) -> Profile:
@@ -122,7 +134,7 @@ def with_efficiency(profile: Profile, efficiency: float) -> Profile:
         raise UsageError(f"an efficiency of {efficiency:g}", "a share of the nominal bandwidth is in (0, 1]")
     share = Constant(efficiency, "assumed", "given on the command line")
     constants = Constants((_ANY,), (_ANY,), efficiency=share, compute_efficiency=share)
-    return msgspec.structs.replace(profile, name=f"{profile.name}({efficiency:g})", constant=(constants,))
+    return msgspec.structs.replace(profile, name=f"{profile.name}({efficiency:g})", constant=(constants,), residual=())
 
 
 def find_constants(profile: Profile, gpu: GpuSpec, kind: Kind, family: str = "") -> dict[str, Constant]:

@@ -17,14 +17,14 @@ def profile_text(profile: Profile, comment: str = "") -> str:
         comment: lines that stand before it.
     """
     said: dict[str, Any] = msgspec.to_builtins(profile)
-    entries = said.pop("constant", ())
+    entries = [(name, entry) for name in ("constant", "residual") for entry in said.pop(name, ())]
     tables = {key: said.pop(key) for key in ("machine", "measured") if key in said}
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines += [f"{key} = {_value(value)}" for key, value in said.items()]
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
-    for entry in entries:
-        lines += ["", "[[constant]]", *(f"{key} = {_value(value)}" for key, value in entry.items())]
+    for table_name, entry in entries:
+        lines += ["", f"[[{table_name}]]", *(f"{key} = {_value(value)}" for key, value in entry.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -33,6 +33,8 @@ def _value(value: Any) -> str:
         return "{ " + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, int):
+        return repr(value)
     # A JSON string is a TOML string but for DEL, which JSON leaves as it is.
     return json.dumps(value).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(float(value))
 

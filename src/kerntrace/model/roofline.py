@@ -2,7 +2,8 @@
 
     slot = t0 + max(operations / (e_c x peak), bytes / (e x bandwidth), L2 bytes / L2 bandwidth)
 
-A slot is a kernel and the gap to the next node of a replay, because that is how the published constants were timed.
+A slot is a kernel and the gap to the next node of a replay, because that is how the published constants were timed. A
+calibrated profile says how far the shapes that it measured are off that; a kernel's slot is scaled by it (`model.residuals`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kerntrace.model.inventory import Inventory
 from kerntrace.model.kernels import Kernel
 from kerntrace.model.operations import Kind
 from kerntrace.model.profile import Profile, Timing, timing
+from kerntrace.model.residuals import ratio_for
 
 # Below a third of the time, whatever the roofs say, the fixed cost is what a faster roof would not shorten.
 _LATENCY_SHARE = 1 / 3
@@ -79,7 +81,8 @@ def time_kernels(inventory: Inventory, profile: Profile, dtype: str = "bfloat16"
     gpu = inventory.step.gpu
     alike = {(kernel.kind, kernel.family) for kernel in inventory.kernels}
     constants = {(kind, family): timing(profile, gpu, kind, dtype, family) for kind, family in alike}
-    covered = _fixed_time_of_parts(inventory.kernels, constants)
+    measured = {entry.kind for entry in profile.residual}
+    covered = _time_of_parts(inventory, profile, constants, measured)
     peak, bandwidth = gpu.peak_flops_per_ns(dtype), gpu.bandwidth
     known: dict[tuple[object, ...], Timed] = {}  # layers repeat: time each distinct kernel once
     timed = []
@@ -89,7 +92,10 @@ def time_kernels(inventory: Inventory, profile: Profile, dtype: str = "bfloat16"
         like = known.get(key)
         if like is None:
             ideal = _ideal(kernel, peak, bandwidth)
-            like = known[key] = _time(kernel, constants[kernel.kind, kernel.family], fixed, ideal, gpu.l2_bytes)
+            ratio = ratio_for(profile.residual, kernel.kind.value, kernel.family, kernel.shape)
+            like = known[key] = _time(
+                kernel, constants[kernel.kind, kernel.family], fixed, ideal, gpu.l2_bytes, 1.0 if ratio is None else ratio
+            )
         timed.append(Timed(kernel, like.ideal_ns, like.slot_ns, like.busy_ns, like.bound))
     return tuple(timed)
 
@@ -115,27 +121,41 @@ def faster_than_ideal(
     return tuple(found)
 
 
-def _fixed_time_of_parts(
-    kernels: Iterable[Kernel], constants: dict[tuple[Kind, str], Timing]
+def _time_of_parts(
+    inventory: Inventory, profile: Profile, constants: dict[tuple[Kind, str], Timing], measured: set[str]
 ) -> dict[tuple[int | None, str], float]:
-    """For each (layer, kernel): fixed time of other kernels that its own published fixed time already covers."""
+    """For each (layer, kernel): time of other kernels that its own time already covers.
+
+    Published fixed times cover those of the parts. Where a profile measured the whole, it covers all of the parts' time.
+    """
     covered: dict[tuple[int | None, str], float] = defaultdict(float)
-    for kernel in kernels:
-        if kernel.part_of:
-            covered[kernel.layer, kernel.part_of] += constants[kernel.kind, kernel.family].t0_ns
+    whole = {(kernel.layer, kernel.name): kernel.kind.value for kernel in inventory.kernels}
+    cache = inventory.step.gpu.l2_bytes
+    for kernel in inventory.kernels:
+        if not kernel.part_of:
+            continue
+        timing_of = constants[kernel.kind, kernel.family]
+        key = kernel.layer, kernel.part_of
+        if whole.get(key) in measured:
+            ratio = ratio_for(profile.residual, kernel.kind.value, kernel.family, kernel.shape)
+            covered[key] += _time(kernel, timing_of, 0.0, 0.0, cache, 1.0 if ratio is None else ratio).slot_ns
+        else:
+            covered[key] += timing_of.t0_ns
     return covered
 
 
-def _time(kernel: Kernel, constants: Timing, covered_ns: float, ideal: float, cache_bytes: int) -> Timed:
-    fixed = max(0.0, constants.t0_ns - covered_ns)
+def _time(kernel: Kernel, constants: Timing, covered_ns: float, ideal: float, cache_bytes: int, ratio: float) -> Timed:
+    """The kernel's time; `covered_ns` of it belongs to its parts, `ratio` is that of its shape to the line."""
     compute = kernel.flops / constants.flops_per_ns
     if kernel.kind is Kind.COPY:
+        fixed = max(0.0, constants.t0_ns - covered_ns)
         return Timed(kernel, ideal, fixed, max(0.0, fixed - constants.node_gap_ns), Bound.LATENCY)
     if constants.l2_bytes_per_ns is None or 0 < cache_bytes < kernel.l2_bytes:
         dram, l2 = kernel.bytes / constants.bytes_per_ns, 0.0
     else:
         dram, l2 = kernel.dram_bytes / constants.bytes_per_ns, kernel.l2_bytes / constants.l2_bytes_per_ns
-    slot = fixed + max(compute, dram, l2)
+    moving = max(compute, dram, l2)
+    slot = max(min(moving, ratio * (constants.t0_ns + moving)), ratio * (constants.t0_ns + moving) - covered_ns)
     in_cache = l2 > dram or (kernel.l2_bytes > kernel.dram_bytes and kernel.bytes <= cache_bytes)
     bound = _bound(ideal / slot if slot else 0.0, compute > max(dram, l2), in_cache)
     return Timed(kernel, ideal, slot, max(ideal, slot - constants.node_gap_ns), bound)
