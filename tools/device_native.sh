@@ -95,7 +95,7 @@ loop() {
 }
 
 part_cost() {
-  local default=kernels,memops,launches,syncs,overheads,ranges
+  local default=kernels,memops,launches,overheads,ranges
   for _ in $(seq "$repetitions"); do
     loop plain plain eager
     loop loaded loaded eager

@@ -14,7 +14,7 @@ namespace kerntrace {
 struct Config {
   std::string directory;
   std::string cupti;
-  std::uint32_t kinds = kKindKernels | kKindMemops | kKindLaunches | kKindSyncs | kKindOverheads | kKindRanges;
+  std::uint32_t kinds = kKindKernels | kKindMemops | kKindLaunches | kKindOverheads | kKindRanges;
   RangeMode range = RangeMode::kAll;
   std::string range_name;  // of RangeMode::kNvtx
   std::uint64_t buffer_bytes = 4U << 20;

@@ -10,7 +10,15 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kerntrace.engines import microbench, microbench_attention, microbench_cold, microbench_launches, microbench_small
+from kerntrace.engines import (
+    microbench,
+    microbench_attention,
+    microbench_cold,
+    microbench_launches,
+    microbench_load,
+    microbench_small,
+    microbench_stream,
+)
 from kerntrace.hardware import find_gpu
 from kerntrace.model.calibrate import fit_profile
 from kerntrace.model.points import parse_points
@@ -22,9 +30,11 @@ _MODULES = (
     "vllm",
     "vllm.vllm_flash_attn",
     "vllm.vllm_flash_attn.flash_attn_interface",
+    "vllm.v1.worker.gpu.buffer_utils",
+    "vllm.v1.worker.gpu.sample.gumbel",
 )
 
-_ADDED_NS = microbench.Bench.added_ns
+_ADDED_NS, _LOADED_NS = microbench.Bench.added_ns, microbench.Bench.loaded_ns
 
 
 @pytest.fixture
@@ -45,11 +55,18 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
         body()
         return [5_000.0, 5_000.0, 5_100.0]
 
-    def added(bench: microbench.Bench, without: Any, whole: Any, warm_up: Any) -> list[float]:
+    def added(bench: microbench.Bench, without: Any, whole: Any) -> list[float]:
         return [24 * 5_000.0, 24 * 5_000.0, 24 * 5_100.0]
 
     monkeypatch.setattr(microbench.Bench, "slots", slots)
     monkeypatch.setattr(microbench.Bench, "added_ns", added)
+    monkeypatch.setattr(
+        microbench.Bench, "loaded_ns", lambda bench, without, whole: [1.1 * ns for ns in added(bench, without, whole)]
+    )
+    monkeypatch.setattr(microbench.Bench, "replay_ns", lambda bench, graph, replays: 4e7)
+    monkeypatch.setattr(microbench_stream, "CALLS", 2)  # a mock's call takes as long as a thousand of a kernel
+    monkeypatch.setattr(microbench_stream, "SAMPLES", 2)
+    fake.cuda.Event.return_value.elapsed_time.return_value = 0.1
     monkeypatch.setattr(microbench_launches, "launches", lambda bench: [{"what": "null_launch", "times_ns": [2_000.0]}])
     monkeypatch.setattr(microbench_launches, "graphs", lambda bench: [])
     return fake
@@ -58,7 +75,22 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_what_is_measured_is_what_a_calibration_reads(torch: Any) -> None:
     document = microbench.measure()
     points = parse_points(document)
-    for what in ("dram_read", "dram_read_again", "dram_copy", "l2", "gemm_peak", "gemm", "attention", "small", "null_launch"):
+    for what in (
+        "dram_read",
+        "dram_read_again",
+        "dram_copy",
+        "l2",
+        "gemm_peak",
+        "gemm",
+        "attention",
+        "small",
+        "null_launch",
+        "gemm_loaded",
+        "attention_loaded",
+        "small_loaded",
+        "recovery",
+        "stream_small",
+    ):
         assert points.of(what), what
     assert {point.family.partition(".")[0] for point in points.of("small")} == {"torch", "copy", "vllm", "triton"}
     assert all(point.rows and point.outputs and point.inputs for point in points.of("gemm"))
@@ -103,10 +135,17 @@ class Gpu:
 
     def __init__(self, costs: dict[str, float]) -> None:
         self.costs, self.now, self.replays = costs, 0.0, 0
+        self.held, self.recovers = 0.0, 1.0  # how much slower the next replay is, and what is left of that after it
         self.calls: list[str] = []
 
     def call(self, name: str) -> Any:
         return lambda *args, **kwargs: self.calls.append(name)
+
+    def launch(self, name: str) -> Any:
+        return lambda *args, **kwargs: setattr(self, "now", self.now + self.costs[name])
+
+    def load(self, length_ns: float) -> None:
+        self.held = 0.1
 
     def capture(self, bench: Any, body: Any) -> Any:
         body()  # warming up comes first
@@ -116,7 +155,9 @@ class Gpu:
 
         def replay() -> None:
             self.replays += 1
-            slow = 1.5 if self.replays % 40 < 3 else 1.0
+            slow = 1.5 if self.recovers == 1.0 and self.replays % 40 < 3 else 1.0
+            slow *= 1 + self.held
+            self.held *= self.recovers
             self.now += slow * sum(self.costs[name] for name in captured)
 
         return MagicMock(replay=replay)
@@ -132,6 +173,8 @@ class Gpu:
 def gpu(torch: Any, monkeypatch: pytest.MonkeyPatch) -> Gpu:
     gpu = Gpu({"mm": 50_000.0, "small": 1_700.0, "heat": 900.0, "end": 2_000.0})
     monkeypatch.setattr(microbench.Bench, "added_ns", _ADDED_NS)
+    monkeypatch.setattr(microbench.Bench, "loaded_ns", _LOADED_NS)
+    monkeypatch.setattr(microbench.Bench, "load", gpu.load)
     monkeypatch.setattr(microbench.Bench, "capture", lambda bench, body: gpu.capture(bench, body))
     torch.cuda.Event = gpu.event
     torch.mm = gpu.call("mm")
@@ -149,8 +192,48 @@ def test_what_makes_inputs_hot_and_what_runs_instead_is_not_counted(gpu: Gpu) ->
     sweep = microbench_cold.Sweep(microbench.Bench(), 1)
     heat, end, small = gpu.call("heat"), gpu.call("end"), gpu.call("small")
     work = microbench_small.Work("sampler", "x", 4, microbench_cold.in_order(small, end), before=heat, instead=end)
-    (point,) = microbench_small._small(microbench.Bench(), sweep, 1, [work])
+    rested, loaded = microbench_small._small(microbench.Bench(), sweep, 1, [work])
+    assert median(rested["times_ns"]) == pytest.approx(1_700, rel=1e-6)
+    assert (rested["what"], loaded["what"]) == ("small", "small_loaded")
+    assert median(loaded["times_ns"]) == pytest.approx(1.1 * 1_700, rel=1e-6)
+
+
+def test_right_after_large_products_is_told_from_rested_whichever_graph_comes_first(gpu: Gpu) -> None:
+    gpu.recovers = 0.5  # the second graph of a pair runs at half of what held the first one down
+    sweep = microbench_cold.Sweep(microbench.Bench(), 1)
+    rested, loaded = sweep.points({"what": "gemm"}, gpu.call("small"))
+    assert median(rested["times_ns"]) == pytest.approx(1_700, rel=1e-6)
+    assert median(loaded["times_ns"]) == pytest.approx(1.075 * 1_700, rel=1e-6)
+    assert len(loaded["times_ns"]) == 9
+
+
+def test_recovery_is_timed_from_the_end_of_large_products(gpu: Gpu) -> None:
+    gpu.recovers = 0.5
+    points = [point for point in microbench_load.recovery(microbench.Bench()) if point["rows"] == 16]
+    assert points[0]["after_ns"] == 0
+    assert [round(point["times_ns"][0]) for point in points[:3]] == [55_000, 52_500, 51_250]
+    assert points[1]["after_ns"] == pytest.approx(24 * 55_000, rel=1e-6)
+
+
+def test_a_kernel_launched_one_by_one_costs_what_it_adds_to_the_stream(gpu: Gpu, torch: Any) -> None:
+    torch.mm = gpu.launch("mm")
+    work = microbench_small.Work("copy", "copy.x", 4, gpu.launch("small"), before=gpu.launch("heat"))
+    (point,) = microbench_stream._streamed(microbench.Bench(), microbench_cold.Sweep(microbench.Bench(), 1), 1, [work])
+    assert point["what"] == "stream_small"
     assert median(point["times_ns"]) == pytest.approx(1_700, rel=1e-6)
+
+
+def test_the_sampler_reads_temperatures_where_the_engine_keeps_them(torch: Any) -> None:
+    buffers: Any = sys.modules["vllm.v1.worker.gpu.buffer_utils"]
+    gumbel: Any = sys.modules["vllm.v1.worker.gpu.sample.gumbel"]
+    given: dict[str, Any] = {}
+
+    def sample(logits: Any, temperature: Any, seed: Any) -> None:
+        given.update(temperature=temperature, seed=seed)
+
+    gumbel.gumbel_sample = sample
+    microbench_small.sampling_work(microbench.Bench(), 4).body()
+    assert given["temperature"] is given["seed"] is buffers.UvaBackedTensor.return_value.gpu
 
 
 def test_a_time_below_what_can_be_told_is_zero_and_can_be_read(gpu: Gpu) -> None:

@@ -84,7 +84,8 @@ def test_kernel_records_of_every_version_read_alike(native: Native, shards: Path
 
 
 def test_copies_overheads_and_the_gpu_are_recorded(native: Native, shards: Path) -> None:
-    native.run(shards, "init", "memcpy:3", "memset:2", "sync:1", "overhead:4", "launch:1")
+    kinds = "kernels,memops,launches,syncs,overheads"
+    native.run(shards, "init", "memcpy:3", "memset:2", "sync:1", "overhead:4", "launch:1", KERNTRACE_KINDS=kinds)
     trace = read_shards(shards)
     assert sorted(str(k) for k in texts(trace.memops, "kind")) == ["DtoH"] * 3 + ["memset"] * 2
     assert trace.memops.ints("bytes").tolist() == [4096] * 5

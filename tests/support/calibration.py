@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 from typing import Any
 
 Json = dict[str, Any]
@@ -19,6 +20,9 @@ class Machine:
     cache_bandwidth: float = 9_000.0
     torch_ns: float = 2_000.0
     gap_ns: float = 600.0
+    slower: float = 1.0  # right after large products
+    settles_ns: float = 40e6
+    stream_ns: float = 1_000.0  # more on a stream than in a graph
 
 
 def points_of(machine: Machine, gpu: str = "NVIDIA H200") -> Json:
@@ -68,7 +72,26 @@ def points_of(machine: Machine, gpu: str = "NVIDIA H200") -> Json:
         {"what": "dram_copy", "bytes": 8 << 30, "times_ns": [(8 << 30) / 4_320.0] * 3},
         {"what": "gemm_peak", "flops": 2 * 8192**3, "times_ns": [2 * 8192**3 / 791_520.0] * 3},
     ]
+    loaded = [
+        point | {"what": f"{point['what']}_loaded", "times_ns": [machine.slower * time for time in point["times_ns"]]}
+        for point in (*products, *attention, *small)
+    ]
+    recovery = [
+        {
+            "what": "recovery",
+            "rows": rows,
+            "after_ns": after,
+            "times_ns": [50_000.0 * (1 + (machine.slower - 1) * exp(-after / machine.settles_ns))] * 3,
+        }
+        for rows in (1, 16)
+        for after in (1e6 * number for number in range(400))
+    ]
+    streamed = [
+        point | {"what": "stream_small", "times_ns": [time + machine.stream_ns for time in point["times_ns"]]}
+        for point in (*small[:4], _small(machine, "sampler", "vllm.gumbel_sample", 4, 6_000.0))
+    ]
     launches: list[Json] = [
+        {"what": "stream_slot", "times_ns": [2_000.0 + machine.stream_ns] * 3},
         {"what": "null_launch", "times_ns": [2_100.0, 2_200.0, 9_000.0]},
         {"what": "launch_to_start", "times_ns": [7_700.0] * 3},
         {"what": "node_slot", "times_ns": [2_000.0] * 3},
@@ -80,7 +103,7 @@ def points_of(machine: Machine, gpu: str = "NVIDIA H200") -> Json:
     return {
         "schema": "kerntrace.calibration-points/1",
         "machine": {"gpu": gpu, "date": "2026-11-30", "clocks_sm": "1980", "clocks_max_sm": "1980"},
-        "points": [*products, *attention, *small, *passes, *memory, *launches],
+        "points": [*products, *attention, *small, *loaded, *recovery, *streamed, *passes, *memory, *launches],
         "warnings": [],
     }
 

@@ -8,7 +8,7 @@
  * A process has one CUPTI session in its life. Settings, as "name=value" lines for kt_start or as KERNTRACE_NAME variables:
  *   directory     where shards go; must exist
  *   kinds         comma-separated: kernels, memops, launches, api, syncs, overheads, ranges, graphs
- *                 (default: kernels,memops,launches,syncs,overheads,ranges; graphs excludes kernels)
+ *                 (default: kernels,memops,launches,overheads,ranges; graphs excludes kernels)
  *   range         all (default), cuda (cudaProfilerStart to Stop), nvtx:NAME, manual (kt_open_window to kt_close_window)
  *   cupti         paths of libcupti to try, colon-separated, when the process has none mapped
  *   buffer_bytes  of one activity buffer (default 4 MiB);  max_buffers  bound of the pool (default 128)

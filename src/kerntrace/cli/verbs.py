@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 import typer.core
@@ -19,12 +19,14 @@ class Verb:
         about: what it does, as its function's docstring begins.
         module, function: where it is, below `kerntrace.cli`.
         settings: of its command line, e.g. that it passes on what it does not know.
+        is_group: the function makes a group of verbs.
     """
 
     about: str
     module: str
     function: str
     settings: dict[str, Any] = field(default_factory=dict)
+    is_group: bool = False
 
 
 PASSES_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
@@ -37,6 +39,8 @@ VERBS = {
                     "kernels", "kernels"),
     "check": Verb("Say whether figures may be taken from a trace, rule by rule.", "check", "check"),
     "import": Verb("Turn a trace of any known kind into a .ktrace bundle.", "import_", "import_"),
+    "export": Verb("Write a trace, and what was found in it, for Nsight Systems, Perfetto, pandas, DuckDB or a spreadsheet.",
+                   "export", "export"),
     "profile": Verb("Run a model's decode steps under a collector, and account for every one of them.", "profile", "profile"),
     "record": Verb("Run any CUDA program, all its processes included, and record what they do on the GPU.",
                    "record", "record", PASSES_ON),
@@ -46,6 +50,12 @@ VERBS = {
                     "predict", "predict"),
     "roofline": Verb("Compare every kernel of a step with its roofline: what it moved, how fast, predicted and measured.",
                      "roofline", "roofline"),
+    "report": Verb("Make one HTML file of a trace, of two side by side, or of a study: where the step's time went, to each gap"
+                   " and kernel.", "report", "report"),
+    "figure": Verb("Draw one figure of a trace or a study for a paper, from the numbers that --json prints.",
+                   "figure", "figure"),
+    "study": Verb("Repeat the wall-clock study of what CUDA graphs remove, and settle by trace which cost it is.",
+                  "study", "study", is_group=True),
     "calibrate": Verb("Measure this machine's GPU in about two minutes and write a timing profile for predict and roofline.",
                       "calibrate", "calibrate"),
     "doctor": Verb("Look at what recording needs on this machine: each line is ok, a warning, or something to fix.",
@@ -54,25 +64,33 @@ VERBS = {
 
 
 class Verbs(typer.core.TyperGroup):
-    """The group of all verbs."""
+    """The group of all verbs.
+
+    Attributes:
+        verbs: by name; a group within it has its own.
+    """
+
+    verbs: ClassVar[dict[str, Verb]] = VERBS
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(VERBS)
+        return list(self.verbs)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        verb = VERBS.get(cmd_name)
+        verb = self.verbs.get(cmd_name)
         if verb is None:
             return None
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         function = getattr(importlib.import_module(f"kerntrace.cli.{verb.module}"), verb.function)
+        if verb.is_group:
+            return typer.main.get_command(function())
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 110} | verb.settings
         alone.command(cmd_name, context_settings=settings)(function)
         return typer.main.get_command(alone)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        self.commands = dict.fromkeys(VERBS, None)  # type: ignore[assignment]  # only names: what it looks among for a near miss
+        self.commands = dict.fromkeys(self.verbs, None)  # type: ignore[assignment]  # only names: what it looks among for a near miss
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.about) for name, verb in VERBS.items()])
+            formatter.write_dl([(name, verb.about) for name, verb in self.verbs.items()])

@@ -23,6 +23,10 @@ class EngineSpec:
         hooks: `module.Class` of the object that is called where kernels are launched; None for an untouched engine.
         kv_cache_bytes: memory for keys and values; None leaves it to the engine.
         memory_share: share of the GPU's memory that the engine may take; None leaves it to the engine.
+        prefix_caching: a prompt that was seen before is not prefilled again.
+        chunked_prefill, async_scheduling, sequences: of the scheduler, the last the most it runs together; None leaves them
+            to the engine.
+        capture_sizes: batch sizes that graphs are captured for; empty leaves them to the engine, None stands for the batches.
     """
 
     engine: str
@@ -39,6 +43,11 @@ class EngineSpec:
     kv_cache_bytes: int | None = None
     memory_share: float | None = None
     seed: int = 0
+    prefix_caching: bool = False
+    chunked_prefill: bool | None = None
+    async_scheduling: bool | None = None
+    sequences: int | None = None
+    capture_sizes: tuple[int, ...] | None = None
 
 
 class StepRanges(Protocol):

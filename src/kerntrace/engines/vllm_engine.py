@@ -7,7 +7,7 @@ them an installed version knows is asked of it, and one that is missing is named
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kerntrace.engines.protocol import EngineSpec
@@ -36,10 +36,14 @@ def environment(spec: EngineSpec) -> dict[str, str]:
     return said
 
 
-def mode_options(mode: str, batches: Iterable[int]) -> dict[str, Any]:
-    """vLLM's arguments for a mode of execution."""
-    sizes = sorted({1, *batches})
-    graphs = {"cudagraph_capture_sizes": sizes, "max_cudagraph_capture_size": sizes[-1]}
+def mode_options(mode: str, batches: Iterable[int], captured: Sequence[int] | None = None) -> dict[str, Any]:
+    """vLLM's arguments for a mode of execution.
+
+    Args:
+        captured: batch sizes that graphs are captured for; None for the batches, empty for vLLM's own choice.
+    """
+    sizes = sorted({1, *batches}) if captured is None else sorted(captured)
+    graphs = {"cudagraph_capture_sizes": sizes, "max_cudagraph_capture_size": sizes[-1]} if sizes else {}
     if mode == "eager":
         return {"enforce_eager": True}
     if mode == "graph":
@@ -61,7 +65,8 @@ def options(spec: EngineSpec, known: Iterable[str], version: str) -> dict[str, A
         KerntraceError: if the version lacks an argument that the run needs.
     """
     known = set(known)
-    needed = [*_NEEDED, *(["worker_extension_cls"] if spec.hooks else [])]
+    scheduling = _scheduling(spec)
+    needed = [*_NEEDED, *(["worker_extension_cls"] if spec.hooks else []), *scheduling]
     missing = [name for name in needed if name not in known]
     if missing:
         raise KerntraceError(
@@ -77,10 +82,13 @@ def options(spec: EngineSpec, known: Iterable[str], version: str) -> dict[str, A
         "load_format": "dummy" if spec.weights == "dummy" else "auto",
         "max_model_len": spec.context + spec.tokens,
         "max_num_batched_tokens": min(max(8192, largest * spec.context), max(_LARGEST_PREFILL, spec.context)),
-        "enable_prefix_caching": False,
+        "enable_prefix_caching": spec.prefix_caching,
         "attention_backend": "FLASH_ATTN",
         "disable_log_stats": True,
-    } | mode_options(spec.mode, spec.batches)
+    } | mode_options(spec.mode, spec.batches, spec.capture_sizes)
+    wanted |= scheduling
+    if spec.sequences is not None:
+        wanted["max_num_seqs"] = spec.sequences
     if spec.hooks:
         wanted["worker_extension_cls"] = spec.hooks
     if spec.kv_cache_bytes is not None:
@@ -88,6 +96,42 @@ def options(spec: EngineSpec, known: Iterable[str], version: str) -> dict[str, A
     if spec.memory_share is not None:
         wanted["gpu_memory_utilization"] = spec.memory_share
     return {name: value for name, value in wanted.items() if name in known}
+
+
+def _scheduling(spec: EngineSpec) -> dict[str, Any]:
+    """What was asked of the scheduler, none of which may be dropped in silence."""
+    asked = {"enable_chunked_prefill": spec.chunked_prefill, "async_scheduling": spec.async_scheduling}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+# Where a started vLLM keeps what it settled on; a release that keeps it elsewhere leaves the fact out.
+_SETTLED = {
+    "chunked_prefill": "scheduler_config.enable_chunked_prefill",
+    "async_scheduling": "scheduler_config.async_scheduling",
+    "max_num_seqs": "scheduler_config.max_num_seqs",
+    "max_num_batched_tokens": "scheduler_config.max_num_batched_tokens",
+    "max_model_len": "model_config.max_model_len",
+    "prefix_caching": "cache_config.enable_prefix_caching",
+    "capture_sizes": "compilation_config.cudagraph_capture_sizes",
+    "cudagraph_mode": "compilation_config.cudagraph_mode",
+    "compilation_mode": "compilation_config.mode",
+}
+
+
+def settled(config: Any) -> dict[str, str]:
+    """What an engine runs with, asked for or not, by the names of `EngineSpec` where it has them.
+
+    Args:
+        config: vLLM's VllmConfig, or None where it cannot be reached.
+    """
+    facts = {}
+    for name, path in _SETTLED.items():
+        value = config
+        for part in path.split("."):
+            value = getattr(value, part, None)
+        if value is not None:
+            facts[name] = str(getattr(value, "name", value))
+    return facts
 
 
 def prompts(batch: int, context: int, seed: int) -> list[dict[str, list[int]]]:
@@ -118,10 +162,13 @@ class VllmEngine:
         known = [field.name for field in dataclasses.fields(vllm.EngineArgs)]
         self._llm = vllm.LLM(**options(spec, known, self._version))
         self._sampling = vllm.SamplingParams
+        self._prompts: tuple[tuple[int, int], list[dict[str, list[int]]]] = (0, 0), []
 
     def generate(self, batch: int, context: int, tokens: int) -> None:
         sampling = self._sampling(temperature=0, ignore_eos=True, max_tokens=tokens, detokenize=False)
-        made = self._llm.generate(prompts(batch, context, self._spec.seed), sampling, use_tqdm=False)
+        if self._prompts[0] != (batch, context):  # kept: a long prompt takes longer to make than a step to run
+            self._prompts = (batch, context), prompts(batch, context, self._spec.seed)
+        made = self._llm.generate(self._prompts[1], sampling, use_tqdm=False)
         lengths = {len(output.outputs[0].token_ids) for output in made}
         if lengths != {tokens} or len(made) != batch:
             raise UsageError(f"vLLM generated {sorted(lengths)} tokens where {tokens} were asked for", "Shorten --tokens.")
@@ -132,7 +179,8 @@ class VllmEngine:
     def facts(self) -> dict[str, str]:
         import torch
 
-        return {"vllm": self._version, "torch": torch.__version__, "cuda": str(torch.version.cuda)}
+        versions = {"vllm": self._version, "torch": torch.__version__, "cuda": str(torch.version.cuda)}
+        return versions | settled(getattr(getattr(self._llm, "llm_engine", None), "vllm_config", None))
 
     def close(self) -> None:
         del self._llm

@@ -164,6 +164,12 @@ class Plan:
         prefix_caching, chunked_prefill, async_scheduling: of the engine; None leaves its default, which is recorded.
         capture_sizes: batch sizes that graphs are captured for; empty for the engine's own choice.
         hypotheses: written down before the first measurement.
+        engine: vllm or torch.
+        weights: dummy or auto; empty for dummy where the model is a preset, else auto.
+        multiprocess: the engine launches kernels in a process of its own, as vLLM does by default.
+        traced_repetitions: traced pairs of calls a cell, of which the first `traced_recorded` are in the trace.
+        traced_untraced: an untraced process is timed beside the traced one; else the study's own walls serve.
+        traced_scopes: the engine's own NVTX ranges are on while it is traced; they tell phases, and cost host time.
     """
 
     name: str
@@ -185,6 +191,13 @@ class Plan:
     async_scheduling: bool | None
     capture_sizes: tuple[int, ...]
     hypotheses: tuple[Hypothesis, ...]
+    engine: str = "vllm"
+    weights: str = ""
+    multiprocess: bool = True
+    traced_repetitions: int = 3
+    traced_recorded: int = 2
+    traced_untraced: bool = False
+    traced_scopes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
