@@ -32,14 +32,18 @@ document = measure(say, save)
 save(document)
 say("done")
 alone = {}
+recovery = [point for point in document["points"] if point["what"] == "recovery"]
+for point in recovery[:: max(1, len(recovery) // 60)]:
+    print(f"recovery rows={point['rows']} after {point['after_ns'] / 1e6:6.1f} ms {median(point['times_ns']) / 1000:8.3f} us")
 for point in document["points"]:
-    shape = " ".join(f"{key}={value}" for key, value in point.items() if key not in ("what", "times_ns", "how"))
+    shape = " ".join(f"{key}={value}" for key, value in point.items() if key not in ("what", "times_ns", "how", "after_ns"))
     alone[point["what"], shape] = median(point["times_ns"])
 for (what, shape), ns in alone.items():
-    if what.endswith("_alone"):  # stands beside what it is compared with
+    if what.endswith(("_alone", "_loaded")) or what == "recovery":  # stand beside what they are compared with, or above
         continue
-    other = alone.get((f"{what}_alone", shape))
-    print(f"{what:14} {ns / 1000:10.3f} us  {shape}" + (f"  (back to back {other / 1000:.3f})" if other else ""))
+    beside = {"back to back": alone.get((f"{what}_alone", shape)), "after large products": alone.get((f"{what}_loaded", shape))}
+    said = ", ".join(f"{name} {other / 1000:.3f}" for name, other in beside.items() if other)
+    print(f"{what:14} {ns / 1000:10.3f} us  {shape}" + (f"  ({said})" if said else ""))
 print("\n".join(["warnings:", *document["warnings"]]))
 PYTHON
 

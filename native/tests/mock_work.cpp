@@ -80,15 +80,18 @@ void put_kernel(const char *name, std::uint32_t node, bool graph, std::uint32_t 
 }
 
 // A runtime call, with the driver's call inside it if it makes one. Takes no time, though CUPTI's own record says otherwise.
-void call(std::uint32_t cbid, std::uint32_t driver_cbid, std::uint64_t start, std::uint64_t length) {
+// Returns when it began by that record.
+std::uint64_t call(std::uint32_t cbid, std::uint32_t driver_cbid, std::uint64_t length) {
   hear(cupti::kDomainRuntime, cbid, cupti::kEnter);
   if (driver_cbid != 0) {
     hear(cupti::kDomainDriver, driver_cbid, cupti::kEnter);
     hear(cupti::kDomainDriver, driver_cbid, cupti::kExit);
   }
   hear(cupti::kDomainRuntime, cbid, cupti::kExit);
+  const std::uint64_t start = now();  // after what was heard, so that nothing runs before its call
   put_call(cupti::kDomainRuntime, cbid, start, start + length);
   if (driver_cbid != 0) put_call(cupti::kDomainDriver, driver_cbid, start + 100, start + length - 100);
+  return start;
 }
 
 }  // namespace
@@ -96,8 +99,7 @@ void call(std::uint32_t cbid, std::uint32_t driver_cbid, std::uint64_t start, st
 void mock_launch(const char *name, std::uint32_t nodes, std::uint32_t stream) {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = now();
-  call(nodes > 0 ? 311 : 211, nodes > 0 ? 514 : 307, start, 900);
+  const std::uint64_t start = call(nodes > 0 ? 311 : 211, nodes > 0 ? 514 : 307, 900);
   if (enabled(cupti::kConcurrentKernel)) {
     for (std::uint32_t node = 0; node < (nodes > 0 ? nodes : 1); ++node) {
       put_kernel(name, node, nodes > 0, stream, start + 1000 + 10 * node, start + 1008 + 10 * node);
@@ -118,16 +120,14 @@ void mock_launch(const char *name, std::uint32_t nodes, std::uint32_t stream) {
 void mock_late_launch() {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = now();
-  call(211, 0, start, 900);
+  const std::uint64_t start = call(211, 0, 900);
   if (enabled(cupti::kConcurrentKernel)) put_kernel("late", 0, false, 7, start + 50000000, start + 50000010);
 }
 
 void mock_memcpy(std::uint64_t bytes) {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = now();
-  call(41, 0, start, 500);
+  const std::uint64_t start = call(41, 0, 500);
   if (!enabled(cupti::kMemcpy)) return;
   cupti::Memcpy copy{};
   copy.kind = cupti::kMemcpy;
@@ -143,8 +143,7 @@ void mock_memcpy(std::uint64_t bytes) {
 void mock_memset(std::uint64_t bytes) {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = now();
-  call(51, 0, start, 500);
+  const std::uint64_t start = call(51, 0, 500);
   if (!enabled(cupti::kMemset)) return;
   cupti::Memset set{};
   set.kind = cupti::kMemset;
@@ -159,8 +158,7 @@ void mock_memset(std::uint64_t bytes) {
 void mock_sync() {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = now();
-  call(131, 0, start, 2000);
+  const std::uint64_t start = call(131, 0, 2000);
   if (!enabled(cupti::kSynchronization)) return;
   cupti::Synchronization sync{};
   sync.kind = cupti::kSynchronization;
@@ -198,8 +196,7 @@ void mock_untimed_kernel() {
 void mock_malloc() {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = now();
-  call(20, 0, start, 100);
+  const std::uint64_t start = call(20, 0, 100);
 }
 
 void mock_garbage() {

@@ -41,7 +41,7 @@ class FakeCupti(ModuleType):
         self.now = 1_000
         self.waiting: list[Any] = []
         self.enabled: set[int] = set()
-        self.calls: set[tuple[str, int]] = set()
+        self.muted: set[tuple[str, int]] = set()
         self.completed: Callable[[list[Any]], None] = lambda records: None
 
     def get_timestamp(self) -> int:
@@ -62,10 +62,17 @@ class FakeCupti(ModuleType):
         self.enabled.remove(kind)
 
     def activity_enable_runtime_api(self, cbid: int, enable: int) -> None:
-        self.calls.add(("runtime", cbid))
+        self._switch("runtime", cbid, enable)
 
     def activity_enable_driver_api(self, cbid: int, enable: int) -> None:
-        self.calls.add(("driver", cbid))
+        self._switch("driver", cbid, enable)
+
+    def _switch(self, domain: str, cbid: int, enable: int) -> None:
+        """Once CUDA is in use, switching a call on does nothing (CUPTI 13.0); switching it off does."""
+        if cbid > 900:
+            raise RuntimeError("CUPTI_ERROR_INVALID_PARAMETER")
+        if not enable:
+            self.muted.add((domain, cbid))
 
     def activity_flush_all(self, flag: int) -> None:
         self.completed(self.waiting)
@@ -79,8 +86,11 @@ class FakeCupti(ModuleType):
         kind, cbid = (Kind.DRIVER, 514) if graph else (Kind.RUNTIME, 211)
         begin = self.get_timestamp()
         shape = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}
+        if kind in self.enabled and ("driver" if graph else "runtime", cbid) not in self.muted:
+            self.waiting.append(
+                SimpleNamespace(kind=kind, cbid=cbid, start=begin, end=begin + 2, thread_id=7, correlation_id=correlation)
+            )
         self.waiting += [
-            SimpleNamespace(kind=kind, cbid=cbid, start=begin, end=begin + 2, thread_id=7, correlation_id=correlation),
             SimpleNamespace(
                 kind=Kind.CONCURRENT_KERNEL, start=begin + 3, end=begin + 5, device_id=0, context_id=1, stream_id=7,
                 correlation_id=correlation, graph_id=graph, graph_node_id=graph << 32, name="_Z6vecAddPKfS0_Pfi",
@@ -113,8 +123,9 @@ def test_what_happens_in_windows_is_in_the_trace(cupti: FakeCupti, tmp_path: Pat
     recorder = CuptiPythonRecorder({"directory": str(tmp_path)})
     recorder.start()
     recorder.ready()
-    assert {Kind.CONCURRENT_KERNEL, Kind.MEMCPY, Kind.MEMSET} == cupti.enabled
-    assert {("runtime", 211), ("driver", 514)} <= cupti.calls
+    assert {Kind.CONCURRENT_KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.RUNTIME, Kind.DRIVER} == cupti.enabled
+    assert not {("runtime", 211), ("driver", 514)} & cupti.muted
+    assert {("runtime", 20), ("driver", 211)} <= cupti.muted
     cupti.launch(1)
     recorder.open()
     recorder.push("kerntrace.step decode=1 prefill=0 prefill_tokens=0", 3)

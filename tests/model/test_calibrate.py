@@ -77,6 +77,8 @@ def test_what_launching_costs_stands_beside_the_constants() -> None:
             "graph_node_us": 1.1,
             "graph_launch_us": 5.0,
             "graph_launch_per_node_us": 0.004,
+            "share_of_load": 0.0,
+            "slower_after_load_ratio": 1.0,
         },
         rel=1e-3,
     )

@@ -6,12 +6,13 @@ against. It keeps records in memory and writes them as JSON columns when it stop
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.metadata
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ _FLUSH_FORCED = 1
 _RUNTIME_LAUNCHES = (211, 214, 269, 270, 430, 431, 505, 506, 311, 312)
 _DRIVER_LAUNCHES = (307, 442, 477, 478, 652, 653, 514, 515)
 _RUNTIME_COPIES = (31, 41, 49, 51)  # cudaMemcpy, cudaMemcpyAsync, cudaMemset, cudaMemsetAsync
+_LAST_CALL = 1500  # more than any CUPTI has
 _KERNEL = (
     "start", "end", "device_id", "context_id", "stream_id", "correlation_id", "graph_id", "graph_node_id", "name",
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread",
@@ -57,7 +59,7 @@ class CuptiPythonRecorder:
         self._cupti: Any = cupti
         self._directory = Path(settings["directory"])
         kinds = cupti.ActivityKind
-        self._kinds = (kinds.CONCURRENT_KERNEL, kinds.MEMCPY, kinds.MEMSET)
+        self._kinds = (kinds.CONCURRENT_KERNEL, kinds.MEMCPY, kinds.MEMSET, kinds.RUNTIME, kinds.DRIVER)
         self._rows: dict[str, list[tuple[Any, ...]]] = {"kernels": [], "memops": [], "api_calls": [], "ranges": []}
         self._open_ranges: list[tuple[int, str, int]] = []
         self._windows: list[list[int]] = []
@@ -95,12 +97,23 @@ class CuptiPythonRecorder:
         self._rows["ranges"].append((start, end, threading.get_native_id(), name, payload))
 
     def _enable(self) -> None:
-        for cbid in (*_RUNTIME_LAUNCHES, *_RUNTIME_COPIES):
-            self._cupti.activity_enable_runtime_api(cbid, 1)
-        for cbid in _DRIVER_LAUNCHES:
-            self._cupti.activity_enable_driver_api(cbid, 1)
+        """Kernels, copies and the calls that launch them.
+
+        All calls are switched on and the others off again: switched on one by one they record nothing once CUDA is in use
+        (CUPTI 13.0).
+        """
         for kind in self._kinds:
             self._cupti.activity_enable(kind)
+        wanted = {*_RUNTIME_LAUNCHES, *_RUNTIME_COPIES}
+        for cbid in range(1, _LAST_CALL):
+            if cbid not in wanted:
+                self._mute(self._cupti.activity_enable_runtime_api, cbid)
+            if cbid not in _DRIVER_LAUNCHES:
+                self._mute(self._cupti.activity_enable_driver_api, cbid)
+
+    def _mute(self, enable: Callable[[int, int], None], cbid: int) -> None:
+        with contextlib.suppress(Exception):  # the package's own class: this CUPTI does not know the number
+            enable(cbid, 0)
 
     def _take(self, records: Sequence[Any]) -> None:
         """Copy what is needed out of a buffer's records, which keep the whole buffer alive."""

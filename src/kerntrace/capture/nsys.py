@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from kerntrace.errors import KerntraceError
@@ -18,6 +19,8 @@ _PLACES = (
     "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys",  # the one inside Nsight Compute records too
 )
 _IMPORTERS = ("../host-linux-x64/QdstrmImporter", "../linux-desktop-glibc_2_11_3-x64/QdstrmImporter")
+_NVTXT_IMPORTERS = ("ImportNvtxt", *(place.replace("QdstrmImporter", "ImportNvtxt") for place in _IMPORTERS))
+_IMPORT_SECONDS = 1800.0
 _VERSION = re.compile(r"version (\d{4}\.\d+(?:\.\d+)*)")
 _SECONDS = 30.0
 
@@ -110,3 +113,32 @@ def finished_report(report: Path, nsys: str) -> Path:
         )
         raise KerntraceError(f"nsys left no report: {why}", "Run `kerntrace doctor`, which looks for nsys and its importer.")
     return report
+
+
+def nvtxt_importer(nsys: str | None) -> str | None:
+    """NVIDIA's ImportNvtxt, which makes reports of NVTXT: the one that belongs to an nsys, else the one on PATH."""
+    home = Path(nsys).resolve().parent if nsys else None
+    for place in _NVTXT_IMPORTERS if home else ():
+        importer = (home / place).resolve()  # type: ignore[operator]  # there is a home where there are places
+        if os.access(importer, os.X_OK):
+            return str(importer)
+    return shutil.which("ImportNvtxt")
+
+
+def run_importer(importer: str, arguments: Sequence[str]) -> str:
+    """Run an importer to its end; the last thing that it said. Its exit status says nothing."""
+    home = str(Path(importer).parent)  # its libraries lie beside it, where not every loader looks
+    searched = os.pathsep.join(filter(None, [home, os.environ.get("LD_LIBRARY_PATH")]))
+    environment = {**os.environ, "LD_LIBRARY_PATH": searched, "QT_QPA_PLATFORM": "offscreen"}
+    try:
+        done = subprocess.run(
+            [importer, *arguments], capture_output=True, timeout=_IMPORT_SECONDS, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        return f"it had not ended after {_IMPORT_SECONDS:.0f} s"
+    except OSError as error:
+        return f"it could not be run: {error.strerror}"
+    said = (done.stdout + done.stderr).decode("utf-8", "replace")
+    lines = [line.strip() for line in re.split(r"[\r\n]+", said) if line.strip() and "%" not in line]
+    missing = next((line for line in lines if "error while loading shared libraries" in line), None)
+    return (missing or (lines[-1] if lines else "it said nothing"))[:300]

@@ -12,7 +12,7 @@ from typing import Any
 from kerntrace.evidence.published import beside_published
 from kerntrace.model.predict import Prediction
 from kerntrace.model.profile import Constant, find_constants
-from kerntrace.model.roofline import Timed
+from kerntrace.model.roofline import Timed, launched_as
 from kerntrace.model.scheduler import S_AT_1_MS, S_AT_16_MS, SForm
 
 
@@ -133,12 +133,16 @@ def parameters_of(one: Prediction) -> list[dict[str, Any]]:
             {"name": label, "value": figure.value, "kind": kind, "source": figure.source, "date": figure.date}
             for kind, figure in quantity.kinds()
         ]
-    kinds = dict.fromkeys((entry.kernel.kind, entry.kernel.family.partition(".")[0] == "triton") for entry in one.timed)
+    kinds = dict.fromkeys(
+        (entry.kernel.kind, entry.kernel.family.partition(".")[0] == "triton", launched_as(entry.kernel, one.profile))
+        for entry in one.timed
+    )
     seen: dict[tuple[str, Constant], list[str]] = {}
-    for kind, inductor in kinds:
-        for name, constant in find_constants(one.profile, one.gpu, kind, "triton." if inductor else "").items():
+    for kind, inductor, launched in kinds:
+        for name, constant in find_constants(one.profile, one.gpu, kind, "triton." if inductor else "", launched).items():
             used = seen.setdefault((name, constant), [])
-            used.append(f"{kind.value} (Inductor)" if inductor else kind.value)
+            note = " (Inductor)" if inductor else " (outside the graph)" if launched else ""
+            used.append(f"{kind.value}{note}")
     return found + [{**_parameter(name, constant), "used_for": used} for (name, constant), used in seen.items()]
 
 

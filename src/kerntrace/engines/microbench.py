@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from kerntrace.engines.microbench_cold import Pool
+from kerntrace.engines.microbench_load import Load, loaded_ns
 from kerntrace.errors import KerntraceError
 
 SCHEMA = "kerntrace.calibration-points/1"
@@ -90,18 +91,24 @@ class Bench:
         """The weights that all products share."""
         return Pool(self)
 
-    def added_ns(self, without: Any, whole: Any, warm_up: Callable[[], object] | None = None) -> list[float]:
+    @cached_property
+    def load(self) -> Load:
+        """Large products, as a prefill runs them."""
+        return Load(self)
+
+    def loaded_ns(self, without: Any, whole: Any) -> list[float]:
+        """`added_ns` while large products hold the clocks down."""
+        return loaded_ns(self, without, whole)
+
+    def added_ns(self, without: Any, whole: Any) -> list[float]:
         """Samples of how much longer a replay of `whole` takes than one of `without`; never below 0.
 
         Both are replayed in turn, so that a clock that changes meanwhile changes both. A sample is the median of five
         differences of neighbours.
         """
         torch = self.torch
-        if warm_up is None:
-            for _ in range(max(1, int(_WARM_UP_NS / max(self.replay_ns(whole, 1), 1e4)))):
-                whole.replay()
-        else:
-            warm_up()
+        for _ in range(max(1, int(_WARM_UP_NS / max(self.replay_ns(whole, 1), 1e4)))):
+            whole.replay()
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(2 * _PAIRS_A_SAMPLE * _SAMPLES + 1)]
         marks[0].record()
         for number, mark in enumerate(marks[1:]):
@@ -154,20 +161,26 @@ def _parts() -> list[tuple[str, Callable[[Bench], Iterable[Point]]]]:
     from kerntrace.engines import microbench_attention as attention
     from kerntrace.engines import microbench_kernels as kernels
     from kerntrace.engines import microbench_launches as launches
+    from kerntrace.engines import microbench_load as load
     from kerntrace.engines import microbench_small as small
+    from kerntrace.engines import microbench_stream as stream
 
     return [
         ("memory", kernels.memory),
         ("products", kernels.products),
         ("products under other conditions", kernels.conditions),
+        ("recovery after large products", load.recovery),
         ("small kernels of PyTorch", small.small_torch),
+        ("kernels launched one by one", stream.stream_torch),
         ("launches", launches.launches),
         ("graphs", launches.graphs),
         ("attention", attention.attention),
         ("small kernels of vLLM", small.small_vllm),
         ("sampler of vLLM", small.sampler_vllm),
+        ("sampler of vLLM, launched one by one", stream.stream_sampler),
         ("small kernels of Inductor", small.small_inductor),
         ("gap between nodes", launches.node_gap),
+        ("gap of a stream", stream.stream_gap),
         ("memory again", kernels.memory_again),
     ]
 

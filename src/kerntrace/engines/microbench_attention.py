@@ -38,7 +38,8 @@ Attention = Callable[[Shape, Sweep], Body]
 def attention(bench: Bench) -> Iterator[Point]:
     """One query a sequence over cold keys: cache write, forward and combine together, as the published constants are.
 
-    `attention` is what they add after a product, `attention_alone` their time back to back with themselves.
+    `attention` is what they add after a product, `attention_loaded` that after large products,
+    `attention_alone` their time back to back with themselves.
     """
     try:
         run, how = _paged_attention(bench)
@@ -52,7 +53,7 @@ def attention(bench: Bench) -> Iterator[Point]:
                 copies = bench.copies(size, most=24)
                 body = run(Shape(batch, length, heads, kv_heads, head, copies), sweep)
                 shape = {"rows": batch, "length": length, "heads": heads, "kv_heads": kv_heads, "head_dim": head}
-                yield {"what": "attention", "how": how, **shape, "times_ns": sweep.added(body, size=size)}
+                yield from sweep.points({"what": "attention", "how": how, **shape}, body, size=size)
                 if batch in ALONE_BATCHES:
                     calls = copies * ceil(24 / copies)
                     times = bench.slots(repeated(calls, body), calls)

@@ -10,13 +10,13 @@ graphs, so each kernel brings just its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench
+    from kerntrace.engines.microbench import Bench, Point
 
 Body = Callable[[], object]
 
@@ -72,18 +72,27 @@ class Sweep:
             size *= length
         return self.out.view(-1)[after : after + size].view(*shape)
 
-    def added(self, whole: Body, before: Body | None = None, size: int = 0, warm_up: Body | None = None) -> list[float]:
+    def added(self, whole: Body, before: Body | None = None, size: int = 0) -> list[float]:
         """Samples of the time (ns) that a call of `whole` adds after the product.
 
         Args:
             before: what runs after the product in the other graph; `whole` has to run it too.
             size: bytes that `whole` reads: long kernels are called less often.
-            warm_up: runs right before the time is taken, instead of replays of both graphs.
         """
+        calls, without, both = self._graphs(whole, before, size)
+        return [more / calls for more in self.bench.added_ns(without, both)]
+
+    def points(self, shape: Point, whole: Body, before: Body | None = None, size: int = 0) -> Iterator[Point]:
+        """The same as a point of this name and shape, and one `..._loaded`: right after large products."""
+        calls, without, both = self._graphs(whole, before, size)
+        yield shape | {"times_ns": [more / calls for more in self.bench.added_ns(without, both)]}
+        loaded = [more / calls for more in self.bench.loaded_ns(without, both)]
+        yield shape | {"what": f"{shape['what']}_loaded", "times_ns": loaded}
+
+    def _graphs(self, whole: Body, before: Body | None, size: int) -> tuple[int, Any, Any]:
         calls = calls_for(size)
         without = self.bench.capture(repeated(calls, in_order(self, before) if before else self))
-        both = self.bench.capture(repeated(calls, in_order(self, whole)))
-        return [more / calls for more in self.bench.added_ns(without, both, warm_up)]
+        return calls, without, self.bench.capture(repeated(calls, in_order(self, whole)))
 
 
 def calls_for(size: int) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kerntrace.engines.microbench_cold import Body, Pool, Sweep, repeated
 
@@ -32,7 +31,6 @@ _MIB = 1 << 20
 _LARGE = 1 << 30  # elements of 4 bytes
 _SQUARE = 8192
 _PROBED = (28672, 4096)
-_LARGE_PRODUCTS = 120  # a fifth of a second, as a prefill takes
 
 
 def memory(bench: Bench) -> Iterator[Point]:
@@ -51,7 +49,8 @@ def memory_again(bench: Bench) -> Iterator[Point]:
 def products(bench: Bench) -> Iterator[Point]:
     """Few rows times large cold weights, each as the library runs it: a sum of slices, where it cuts, is part of it.
 
-    `gemm` is what the product adds after another one, `gemm_alone` its time back to back with itself.
+    `gemm` is what the product adds after another one, `gemm_loaded` that after large products,
+    `gemm_alone` its time back to back with itself.
     """
     sweeps = {rows: Sweep(bench, rows) for rows in ROWS}
     for outputs, inputs in PRODUCTS:
@@ -95,7 +94,7 @@ def _product(bench: Bench, outputs: int, inputs: int, sweeps: dict[int, Sweep]) 
     for rows, sweep in sweeps.items():
         body = _multiply(bench, sweep, rows, outputs, inputs)
         shape = {"rows": rows, "outputs": outputs, "inputs": inputs}
-        yield {"what": "gemm", **shape, "times_ns": sweep.added(body, size=size)}
+        yield from sweep.points({"what": "gemm", **shape}, body, size=size)
         if rows in ALONE_ROWS:
             yield {"what": "gemm_alone", **shape, "times_ns": bench.slots(repeated(24, body), 24)}
 
@@ -108,22 +107,11 @@ def _multiply(bench: Bench, sweep: Sweep, rows: int, outputs: int, inputs: int) 
 
 
 def conditions(bench: Bench) -> Iterator[Point]:
-    """One product with fewer weights in turn, and right after large products, when clocks are held down: no constant comes
-    of it, it tells what the times depend on."""
-    torch, (outputs, inputs) = bench.torch, _PROBED
-    square = torch.randn(_SQUARE, _SQUARE, dtype=torch.bfloat16, device=bench.device)
+    """One product with fewer weights in turn: no constant comes of it, it tells what the size of a model does."""
+    outputs, inputs = _PROBED
     few = Pool(bench, 3 * 2 * outputs * inputs)
     for rows in ALONE_ROWS:
-        for how, pool, load in (
-            ("few weights", few, None),
-            ("after large products", bench.pool, partial(_load, torch, square)),
-        ):
-            sweep = Sweep(bench, rows, pool)
-            body = _multiply(bench, sweep, rows, outputs, inputs)
-            times = sweep.added(body, size=2 * outputs * inputs, warm_up=load)
-            yield {"what": "gemm_probe", "how": how, "rows": rows, "outputs": outputs, "inputs": inputs, "times_ns": times}
-
-
-def _load(torch: Any, square: Any) -> None:
-    for _ in range(_LARGE_PRODUCTS):
-        torch.mm(square, square)
+        sweep = Sweep(bench, rows, few)
+        times = sweep.added(_multiply(bench, sweep, rows, outputs, inputs), size=2 * outputs * inputs)
+        shape = {"rows": rows, "outputs": outputs, "inputs": inputs}
+        yield {"what": "gemm_probe", "how": "few weights", **shape, "times_ns": times}

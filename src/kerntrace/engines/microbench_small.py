@@ -39,7 +39,7 @@ def small_torch(bench: Bench) -> Iterator[Point]:
     """PyTorch's kernels of a step: fills, casts, row selection and what samples."""
     for rows in SMALL_ROWS:
         sweep = Sweep(bench, rows)
-        yield from _small(bench, sweep, rows, _torch_work(bench, sweep, rows))
+        yield from _small(bench, sweep, rows, torch_work(bench, sweep, rows))
 
 
 def small_vllm(bench: Bench) -> Iterator[Point]:
@@ -53,7 +53,7 @@ def sampler_vllm(bench: Bench) -> Iterator[Point]:
     """vLLM's sampling kernel: what its function takes above the two of PyTorch that it ends with."""
     for rows in SMALL_ROWS:
         sweep = Sweep(bench, rows)
-        yield from _small(bench, sweep, rows, [_sampling(bench, rows)])
+        yield from _small(bench, sweep, rows, [sampling_work(bench, rows)])
 
 
 def small_inductor(bench: Bench) -> Iterator[Point]:
@@ -64,7 +64,7 @@ def small_inductor(bench: Bench) -> Iterator[Point]:
         yield from _small(bench, sweep, rows, _inductor_work(bench, sweep, rows, *compiled))
 
 
-def _torch_work(bench: Bench, sweep: Sweep, rows: int) -> list[Work]:
+def torch_work(bench: Bench, sweep: Sweep, rows: int) -> list[Work]:
     torch, device = bench.torch, bench.device
     ids = torch.zeros(rows, dtype=torch.int32, device=device)
     wide = torch.zeros(rows, dtype=torch.int64, device=device)
@@ -122,18 +122,25 @@ def _vllm_work(bench: Bench, sweep: Sweep, rows: int) -> list[Work]:
     ]
 
 
-def _sampling(bench: Bench, rows: int) -> Work:
+def sampling_work(bench: Bench, rows: int) -> Work:
+    """vLLM's sampling, greedy, its parameters where the engine has them: temperatures and seeds in the host's memory.
+
+    The two kernels of PyTorch that its function ends with run in both graphs, each time over what was just written.
+    """
+    from vllm.v1.worker.gpu.buffer_utils import UvaBackedTensor
     from vllm.v1.worker.gpu.sample.gumbel import gumbel_sample
 
     torch, device = bench.torch, bench.device
     logits, index = torch.zeros(rows, VOCABULARY, device=device), torch.arange(rows, dtype=torch.int32, device=device)
     blocks, which = torch.zeros(rows, 126, device=device), torch.zeros(rows, 126, dtype=torch.int64, device=device)
+    temperature = UvaBackedTensor(rows, dtype=torch.float32)  # zeros: greedy
+    seeds = UvaBackedTensor(rows, dtype=torch.int64)
     known = {
         "logits": logits,
         "idx_mapping": index,
         "expanded_idx_mapping": index,
-        "temperature": torch.zeros(rows, device=device),  # greedy
-        "seed": torch.zeros(rows, dtype=torch.int64, device=device),
+        "temperature": temperature.gpu,
+        "seed": seeds.gpu,
         "pos": torch.zeros(rows, dtype=torch.int64, device=device),
         "apply_temperature": False,
         "is_drafting": False,
@@ -148,8 +155,16 @@ def _sampling(bench: Bench, rows: int) -> Work:
     def end() -> None:
         torch.gather(which, -1, torch.argmax(blocks, dim=-1, keepdim=True))
 
+    def heat_and_write() -> None:  # what the sampling kernel would leave hot for the two that follow
+        heat()
+        blocks.fill_(1.0)
+        which.fill_(1)
+
+    def sample(_owners: object = (temperature, seeds)) -> None:  # the views live as long as what they are views of
+        gumbel_sample(**given)
+
     size = 4 * rows * VOCABULARY
-    return Work("sampler", "vllm.gumbel_sample", size, lambda: gumbel_sample(**given), before=heat, instead=end)
+    return Work("sampler", "vllm.gumbel_sample", size, in_order(sample), before=heat_and_write, instead=end)
 
 
 def _functions(torch: Any) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
@@ -184,12 +199,13 @@ def _inductor_work(bench: Bench, sweep: Sweep, rows: int, add_norm: Any, gate: A
 
 
 def _small(bench: Bench, sweep: Sweep, rows: int, work: list[Work]) -> Iterator[Point]:
-    """`small` is what the kernel adds after a product, `small_alone` its time back to back with itself."""
+    """`small` is what the kernel adds after a product, `small_loaded` that after large products, `small_alone` its time back
+    to back with itself."""
     for one in work:
         shape = {"kind": one.kind, "family": one.family, "rows": rows, "bytes": one.bytes}
         first = [one.before] if one.before else []
         others = [*first, *([one.instead] if one.instead else [])]
-        times = sweep.added(in_order(*first, one.body), before=in_order(*others) if others else None)
-        yield {"what": "small", **shape, "times_ns": times}
+        whole, before = in_order(*first, one.body), in_order(*others) if others else None
+        yield from sweep.points({"what": "small", **shape}, whole, before)
         if not one.instead:
             yield {"what": "small_alone", **shape, "times_ns": bench.slots(repeated(NODES, one.body), NODES)}

@@ -35,6 +35,7 @@ from kerntrace.ingest.kineto_events import (
 from kerntrace.ingest.kineto_header import Header, no_trace, read_header
 from kerntrace.ingest.kineto_pairs import OpenRanges
 from kerntrace.ingest.kineto_processes import Processes
+from kerntrace.ingest.own_manifest import with_own
 from kerntrace.trace.builder import TraceBuilder
 from kerntrace.trace.manifest import Capture
 from kerntrace.trace.model import Trace
@@ -107,7 +108,8 @@ class _Reading:
         first_ns = trace.manifest.epoch_ns or 0
         epoch_ns = first_ns if first_ns > _ABSOLUTE_NS else None if header.base_ns is None else header.base_ns + first_ns
         clock = "unknown" if epoch_ns is None else "CLOCK_REALTIME"
-        return replace(trace, manifest=msgspec.structs.replace(trace.manifest, epoch_ns=epoch_ns, clock=clock))
+        trace = replace(trace, manifest=msgspec.structs.replace(trace.manifest, epoch_ns=epoch_ns, clock=clock))
+        return trace if header.own is None else with_own(trace, header.own)
 
     def _add(self, kind: int, events: list[Event], where: Where) -> None:
         if kind == KERNELS:

@@ -9,9 +9,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from kerntrace.errors import UnreadableError
 from kerntrace.ingest.json_stream import ArrayStream, BrokenJsonError
 from kerntrace.ingest.kineto_events import Event
-from kerntrace.trace.manifest import Environment
+from kerntrace.ingest.own_manifest import own_manifest
+from kerntrace.trace.manifest import Environment, Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,13 @@ class Header:
         base_ns: CLOCK_REALTIME nanoseconds of the file's time 0; None where the file does not say.
         version: of the JSON's schema.
         environment: the machine.
+        own: the manifest of the trace that kerntrace exported; None where another program wrote the file.
     """
 
     base_ns: int | None
     version: int | None
     environment: Environment
+    own: Manifest | None = None
 
 
 def read_header(stream: ArrayStream[Event], *, any_events: bool) -> Header:
@@ -50,12 +54,22 @@ def read_header(stream: ArrayStream[Event], *, any_events: bool) -> Header:
         raise no_trace()
     if not isinstance(header, dict):
         header = {}
-    return Header(_whole(header.get("baseTimeNanoseconds")), _whole(header.get("schemaVersion")), _environment(header))
+    base_ns, version = _whole(header.get("baseTimeNanoseconds")), _whole(header.get("schemaVersion"))
+    return Header(base_ns, version, _environment(header), _own(header.get("kerntrace")))
 
 
 def no_trace() -> BrokenJsonError:
     """What to raise of JSON that has no trace events."""
     return BrokenJsonError("it is JSON without trace events, so no profiler's trace")
+
+
+def _own(said: Any) -> Manifest | None:
+    if not isinstance(said, dict) or "manifest" not in said:
+        return None
+    try:
+        return own_manifest(said["manifest"], "the header")
+    except UnreadableError as error:  # which does not know the file's name
+        raise BrokenJsonError(error.what) from None
 
 
 def _environment(header: dict[str, Any]) -> Environment:

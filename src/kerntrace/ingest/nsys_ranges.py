@@ -21,12 +21,16 @@ from kerntrace.trace.table import Ints
 
 _PAYLOADS = ("int64Value", "uint64Value", "int32Value", "uint32Value")
 _NO_PID = -1
+_NO_DOMAIN = -1
 
 Domains = dict[tuple[int, int], str | None]
 
 
-def add_ranges(builder: TraceBuilder, source: NsysSource, strings: Strings) -> bool:
+def add_ranges(builder: TraceBuilder, source: NsysSource, strings: Strings, findings_domain: int = _NO_DOMAIN) -> bool:
     """Add the NVTX ranges. Returns whether there were any.
+
+    Args:
+        findings_domain: number of a domain whose ranges are left out: what kerntrace found in a trace is no event of it.
 
     Raises:
         UnreadableError: if the table lacks a required column or a value is not what its column holds.
@@ -39,6 +43,8 @@ def add_ranges(builder: TraceBuilder, source: NsysSource, strings: Strings) -> b
         if created.any():
             _note_domains(_only(rows, created), strings, domains)
         ranges = (kind == PUSH_POP_RANGE) | (kind == START_END_RANGE)
+        if findings_domain != _NO_DOMAIN:
+            ranges &= rows.ints("domainId", null=0) != findings_domain
         if ranges.any():
             kept.append(rows if ranges.all() else _only(rows, ranges))
     for rows in kept:

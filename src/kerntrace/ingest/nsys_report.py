@@ -59,14 +59,35 @@ def read_nsys_report(
         UnreadableError: if there is no nsys, none new enough, or its export fails.
     """
     shown = shown or str(path)
-    nsys, version = _suitable(shown, report_version(path), usual_places)
     with private_folder() as folder:
         export = folder / "export.sqlite"
-        said = _export(nsys, path, export, shown, seconds)
-        if not export.is_file() or not export.stat().st_size:  # its exit status says nothing
-            called = f"nsys {_dotted(version)}" if version else nsys
-            raise UnreadableError(f"{shown}: {called} did not export it{said}", "See what it says: nsys export -t sqlite FILE.")
+        export_report(path, export, shown=shown, usual_places=usual_places, seconds=seconds)
         return read_nsys_sqlite(export, shown=shown)
+
+
+def export_report(
+    path: Path,
+    export: Path,
+    *,
+    shown: str | None = None,
+    usual_places: Sequence[str] = _USUAL_PLACES,
+    seconds: float = EXPORT_SECONDS,
+) -> None:
+    """Have nsys export an `.nsys-rep` as SQLite.
+
+    Args:
+        export: the file to be made.
+        shown, usual_places, seconds: as above.
+
+    Raises:
+        UnreadableError: if there is no nsys, none new enough, or its export fails.
+    """
+    shown = shown or str(path)
+    nsys, version = _suitable(shown, report_version(path), usual_places)
+    said = _export(nsys, path, export, shown, seconds)
+    if not export.is_file() or not export.stat().st_size:  # its exit status says nothing
+        called = f"nsys {_dotted(version)}" if version else nsys
+        raise UnreadableError(f"{shown}: {called} did not export it{said}", "See what it says: nsys export -t sqlite FILE.")
 
 
 def report_version(path: Path) -> Version | None:
@@ -77,8 +98,9 @@ def report_version(path: Path) -> Version | None:
 
 
 def installed(usual_places: Sequence[str] = _USUAL_PLACES) -> list[str]:
-    """Every nsys found: the one on PATH first, then those in the usual places, the newest name first."""
-    on_path = shutil.which("nsys")
+    """Every nsys found: the one that KERNTRACE_NSYS names or that is on PATH first, then those in the usual places, the newest
+    name first."""
+    on_path = os.environ.get("KERNTRACE_NSYS") or shutil.which("nsys")
     elsewhere = sorted({place for pattern in usual_places for place in glob.glob(pattern)}, reverse=True)
     return [*([on_path] if on_path else []), *(place for place in elsewhere if os.access(place, os.X_OK))]
 

@@ -77,6 +77,9 @@ CUDA_DEVICES = NsysTable("TARGET_INFO_CUDA_DEVICE", _columns("gpuId cudaId pid")
 SESSION_START = NsysTable("TARGET_INFO_SESSION_START_TIME", _columns("utcEpochNs"))
 DIAGNOSTICS = NsysTable("DIAGNOSTIC_EVENT", _columns("text:"))
 EXPORT_FACTS = tuple(NsysTable(name, _columns("name: value:")) for name in ("META_DATA_EXPORT", "EXPORT_META_DATA"))
+OWN_FACTS = NsysTable("KERNTRACE_EXPORT", _columns("name: value:"))  # these three kerntrace's own export adds
+OWN_API_CALLS = NsysTable("KERNTRACE_API_CALLS", _columns("start! end globalTid correlationId nameId! eventClass"))
+WALLS = NsysTable("KERNTRACE_WALLS", _columns("mode:? batch? context? tokens? repetition? wall_ns?"))
 CAPTURE_FACTS = NsysTable("META_DATA_CAPTURE", _columns("name: value:"))
 
 # Every export has at least one of these; StringIds alone proves nothing.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ _KERNEL_COLUMNS = {
     "dynamic_shared_bytes": "dynamicSharedMemory",
 }
 _CLOCK = "nsys session"
+_KINDS = ("api", "kernel", "memcpy", "memset", "overhead", "nvtx")
 _COPIES = pa.array([None if kind is None else kind.encode() for kind in COPY_KINDS], pa.large_binary())
 _DOMAINS = pa.array([domain.encode() for domain in API_DOMAINS], pa.large_binary())
 
@@ -76,7 +77,8 @@ def nsys_trace(source: NsysSource) -> Trace:
     if add_ranges(builder, source, reading.strings, own.findings_domain):
         reading.kinds.append("nvtx")
     builder.environment = nsys_about.environment(source, about.profiler, sorted(reading.devices))
-    builder.capture = nsys_about.capture(source, about.source_format(source), reading.kinds, reading.saw_graph_nodes)
+    kinds = [kind for kind in _KINDS if kind in reading.kinds]  # two threads note them, in whatever order
+    builder.capture = nsys_about.capture(source, about.source_format(source), kinds, reading.saw_graph_nodes)
     return own.on(builder.build())
 
 

@@ -8,8 +8,7 @@ of itself stands beside the constants (`model.calibrate_beside`), what makes it 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from statistics import median
 
 from kerntrace.errors import KerntraceError
@@ -18,6 +17,8 @@ from kerntrace.model import calibrate_residuals as residual
 from kerntrace.model import operations as op
 from kerntrace.model.calibrate_beside import beside, measured_value, microbenchmark
 from kerntrace.model.calibrate_checks import doubts
+from kerntrace.model.calibrate_load import Load, at_clocks_of_generation, load_of
+from kerntrace.model.calibrate_small import fixed_ns, small_constants, small_residuals, stream_constants, stream_residuals
 from kerntrace.model.line import Line, fit_line
 from kerntrace.model.points import Point, Points
 from kerntrace.model.profile import Constant, Constants, Profile
@@ -42,38 +43,50 @@ def fit_profile(points: Points, gpu: GpuSpec) -> Profile:
             said = f": {'; '.join(points.warnings)}" if points.warnings else ""
             raise KerntraceError(f"the points hold no {what}, so there is no profile{said[:300]}", "Measure again.")
     date = points.machine.get("date", "")
+    load = load_of(points)
+    points = at_clocks_of_generation(points, load)
     cache = _cache_bandwidth(points.of("l2"))
     gemm, gemm_x = _line_of(points.of("gemm"), _weight_bytes)
     attention, attention_x = _line_of(points.of("attention"), _key_bytes)
     small = points.of("small")
-    default = median(_fixed_ns(point, cache) for point in small if point.family.startswith("torch."))
+    default = median(fixed_ns(point, cache) for point in small if point.family.startswith("torch."))
     lines = {"gemm": (gemm, len(gemm_x)), "attention": (attention, len(attention_x))}
     constants = [_general(points, gpu, default, date)]
     constants += [_of_line(kind, line, count, gpu, date, points) for kind, (line, count) in lines.items()]
     constants += [_part(part, min(default, lines[whole][0].intercept), gpu, date) for part, whole in _PARTS.items()]
-    constants += _of_small(small, cache, gpu, date)
-    fixed = _fixed_by_writer(small, cache)
+    constants += small_constants(small, cache, gpu, date)
+    streamed = stream_constants(points.of("stream_small"), cache, gpu, date)
     residuals = [
         *residual.of_line("gemm", points.of("gemm"), residual.gemm_shape, _line_ns(gemm, gpu, _weight_bytes)),
         *residual.of_line("attention", points.of("attention"), residual.attention_shape, _line_ns(attention, gpu, _key_bytes)),
-        *residual.of_small(
-            (point for point in small if _group(point) in fixed), lambda point: fixed[_group(point)] + _moving_ns(point, cache)
-        ),
+        *small_residuals(small, cache),
+        *stream_residuals(points.of("stream_small"), cache),
     ]
     return Profile(
         name=f"calibrated-{gpu.name}",
         form="calibrated",
         description=f"microbenchmarks on one {points.machine.get('gpu', gpu.name)}, {date}",
-        constant=tuple(constants),
+        constant=(*constants, *streamed),
         residual=tuple(residuals),
-        node_gap_us=_node_gap(points, date),
+        node_gap_us=_gap(points, "node_slot", "a node of a replay", date),
+        stream_gap_us=_gap(points, "stream_slot", "a launch on a stream that lags behind the host", date),
         l2_bandwidth_gb_s=measured_value(cache, "slope of time over size of elementwise passes that fit L2", date)
         if cache
         else None,
         machine=points.machine,
-        measured=beside(points, default, date),
+        measured=beside(points, default, date) | _of_load(load, date),
         warnings=(*points.warnings, *doubts(points, gpu, {kind: line for kind, (line, _) in lines.items()})),
     )
+
+
+def _of_load(load: Load, date: str) -> dict[str, Constant]:
+    """Which clocks the constants are for."""
+    return {
+        "share_of_load": measured_value(load.weight, load.said, date),
+        "slower_after_load_ratio": measured_value(
+            load.slower, "a product right after large products over its rested time", date
+        ),
+    }
 
 
 def _weight_bytes(point: Point) -> int:
@@ -100,29 +113,6 @@ def _cache_bandwidth(points: list[Point]) -> float | None:
     except ValueError:
         return None
     return 1 / slope if slope > 0 else None
-
-
-def _moving_ns(point: Point, cache: float | None) -> float:
-    return point.bytes / cache if cache else 0.0
-
-
-def _fixed_ns(point: Point, cache: float | None) -> float:
-    """A small kernel's time without that of its bytes."""
-    return max(0.0, point.ns - _moving_ns(point, cache))
-
-
-def _group(point: Point) -> tuple[str, str]:
-    """Kind, and who wrote it."""
-    return point.kind, point.family.partition(".")[0]
-
-
-def _fixed_by_writer(points: Iterable[Point], cache: float | None) -> dict[tuple[str, str], float]:
-    """Median fixed time (ns) of each group of small kernels."""
-    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for point in points:
-        if point.kind != "metadata":  # fills are the shortest of that kind and stand for none of the others
-            groups[_group(point)].append(_fixed_ns(point, cache))
-    return {group: median(alike) for group, alike in groups.items()}
 
 
 def _efficiency(line: Line, gpu: GpuSpec) -> float:
@@ -175,27 +165,13 @@ def _part(kind: str, ns: float, gpu: GpuSpec, date: str) -> Constants:
     return Constants((gpu.name,), (kind,), t0_us=microbenchmark(ns / 1000, source, date))
 
 
-def _of_small(points: list[Point], cache: float | None, gpu: GpuSpec, date: str) -> list[Constants]:
-    """Fixed times by kind, and by who wrote the kernel where several did."""
-    found = []
-    for (kind, writer), fixed in _fixed_by_writer(points, cache).items():
-        alike = [point for point in points if _group(point) == (kind, writer)]
-        families = () if writer in ("torch", "copy") else (f"{writer}.",)
-        shown = ", ".join(dict.fromkeys(point.family for point in alike))
-        source = (
-            f"{shown} at {', '.join(sorted({str(point.rows) for point in alike}, key=int))} rows, "
-            "added to a graph after a product with cold weights, gap included"
-        )
-        found.append(Constants((gpu.name,), (kind,), families, t0_us=microbenchmark(fixed / 1000, source, date)))
-    return found
-
-
-def _node_gap(points: Points, date: str) -> Constant | None:
-    slot, kernel = points.one("node_slot"), points.one("node_kernel")
+def _gap(points: Points, what: str, text: str, date: str) -> Constant | None:
+    slot, kernel = points.one(what), points.one("node_kernel")
     if slot is None or kernel is None:
         return None
-    source = "time of a node of a replay less its kernel's own duration by PyTorch's profiler"
-    return microbenchmark(max(0.0, slot.ns - kernel.ns) / 1000, source, date)
+    return microbenchmark(
+        max(0.0, slot.ns - kernel.ns) / 1000, f"time of {text} less its kernel's own duration by PyTorch's profiler", date
+    )
 
 
 def _share(value: float, source: str, date: str) -> Constant:

@@ -45,6 +45,10 @@ def doubts(points: Points, gpu: GpuSpec, lines: dict[str, Line]) -> list[str]:
     ]
     if points.one("node_slot") is None:
         found.append("the gap between two nodes was not measured: kernels are predicted with the gap after them")
+    if not (points.of("recovery") and points.of("gemm_loaded")):
+        found.append("times after large products were not measured: kernels are predicted at rested clocks")
+    if not points.of("stream_small"):
+        found.append("kernels launched one by one were not measured: those outside a graph are predicted as its nodes")
     if not points.of("l2"):
         found.append("the L2 cache was not measured: activations are timed as DRAM bytes")
     if not gpu.in_table:
@@ -78,7 +82,9 @@ def _throttling(points: Points) -> list[str]:
 def _noise(points: Points) -> list[str]:
     # Host times are noisy by nature; what the device does should repeat.
     device = [
-        point for point in points.points if point.what not in ("null_launch", "launch_to_start", "graph_launch", "node_kernel")
+        point
+        for point in points.points
+        if point.what not in ("null_launch", "launch_to_start", "graph_launch", "node_kernel", "recovery")
     ]
     noisy = [number for number, point in enumerate(device) if point.noise > max(NOISY, _TOLD_APART_NS / max(point.ns, 1.0))]
     if not noisy:

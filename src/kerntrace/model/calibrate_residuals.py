@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from kerntrace.model.points import Point
 from kerntrace.model.residuals import Residuals
@@ -29,18 +30,24 @@ def of_line(
     return _residuals(kind, "", [(shape(point), point.ns / line_ns(point)) for point in points])
 
 
-def of_small(points: Iterable[Point], line_ns: Callable[[Point], float]) -> list[Residuals]:
+def of_small(
+    points: Iterable[Point], line_ns: Callable[[Point], float], launched: Literal["", "stream"] = ""
+) -> list[Residuals]:
     """Those of small kernels, by kind and family, over rows."""
     groups: dict[tuple[str, str], list[tuple[tuple[int, ...], float]]] = defaultdict(list)
     for point in points:
         expected = line_ns(point)
         if expected > 0:
             groups[point.kind, point.family].append(((point.rows,), point.ns / expected))
-    return [found for (kind, family), alike in groups.items() for found in _residuals(kind, family, alike, furthest=None)]
+    return [found for (kind, family), alike in groups.items() for found in _residuals(kind, family, alike, None, launched)]
 
 
 def _residuals(
-    kind: str, family: str, found: list[tuple[tuple[int, ...], float]], furthest: float | None = _FURTHEST
+    kind: str,
+    family: str,
+    found: list[tuple[tuple[int, ...], float]],
+    furthest: float | None = _FURTHEST,
+    launched: Literal["", "stream"] = "",
 ) -> list[Residuals]:
     kept = [
         (shape, round(ratio, 4))
@@ -49,4 +56,4 @@ def _residuals(
     ]
     if not kept:
         return []
-    return [Residuals(kind, family, tuple(shape for shape, _ in kept), tuple(ratio for _, ratio in kept))]
+    return [Residuals(kind, family, tuple(shape for shape, _ in kept), tuple(ratio for _, ratio in kept), launched)]

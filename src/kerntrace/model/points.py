@@ -25,6 +25,7 @@ class Point(msgspec.Struct, frozen=True):
         rows, length, heads, kv_heads, head_dim: of attention; how: who computed it.
         kind, family: of a small kernel, as the inventory names them.
         nodes: of a graph.
+        after_ns: since large products ended, of a recovery.
     """
 
     what: str
@@ -42,6 +43,7 @@ class Point(msgspec.Struct, frozen=True):
     kind: str = ""
     family: str = ""
     nodes: int = 0
+    after_ns: float = 0.0
 
     @property
     def ns(self) -> float:
@@ -60,7 +62,8 @@ class Point(msgspec.Struct, frozen=True):
             "attention": f"{self.rows} x {self.length} keys, {self.heads}/{self.kv_heads} heads of {self.head_dim}",
             "small": f"{self.family} {self.kind}, {self.rows} rows",
         }
-        return f"{self.what} {sizes.get(self.what, '')}".strip()
+        like = "small" if self.what == "stream_small" else self.what.removesuffix("_loaded")
+        return f"{self.what} {sizes.get(like, '')}".strip()
 
 
 class Points(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from kerntrace.model.residuals import Residuals
 
 _SHIPPED = Path(__file__).parent / "profiles"
 _ANY = "*"
+Launched = Literal["", "stream"]
 Form = Literal["ideal", "flat", "affine", "calibrated"]
 
 
@@ -42,6 +43,7 @@ class Constants(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         t0_us: fixed time of a kernel, the gap to the next one included.
         efficiency: share of the nominal DRAM bandwidth that large kernels reach.
         compute_efficiency: share of the dense peak that large kernels reach.
+        launched: `stream` where they are of kernels launched one by one, outside a graph; empty for all others.
     """
 
     applies_to: tuple[str, ...]
@@ -50,6 +52,7 @@ class Constants(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     t0_us: Constant | None = None
     efficiency: Constant | None = None
     compute_efficiency: Constant | None = None
+    launched: Launched = ""
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -59,6 +62,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         form: which formula they are for.
         residual: by shape, how far measured kernels are off the constants; applies to the GPUs of the constants.
         node_gap_us: gap between two nodes of a replay; a kernel's own duration is its slot less this.
+        stream_gap_us: the same between two kernels launched one by one; that of two nodes if not given.
         l2_bandwidth_gb_s: bandwidth of activations that stay in L2; without it they are timed as DRAM bytes.
         machine: what a calibrated profile was measured on: GPU, clocks, versions.
         measured: what was measured beside the constants: bandwidths, peak, costs of launching; each name ends in its unit.
@@ -71,10 +75,15 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     constant: tuple[Constants, ...] = ()
     residual: tuple[Residuals, ...] = ()
     node_gap_us: Constant | None = None
+    stream_gap_us: Constant | None = None
     l2_bandwidth_gb_s: Constant | None = None
     machine: dict[str, str] = {}
     measured: dict[str, Constant] = {}
     warnings: tuple[str, ...] = ()
+
+    def streamed(self, kind: Kind) -> bool:
+        """Whether kernels of this kind were measured launched one by one."""
+        return any(constants.launched == "stream" and kind.value in constants.kinds for constants in self.constant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +146,27 @@ def with_efficiency(profile: Profile, efficiency: float) -> Profile:
     return msgspec.structs.replace(profile, name=f"{profile.name}({efficiency:g})", constant=(constants,), residual=())
 
 
-def find_constants(profile: Profile, gpu: GpuSpec, kind: Kind, family: str = "") -> dict[str, Constant]:
+def find_constants(
+    profile: Profile, gpu: GpuSpec, kind: Kind, family: str = "", launched: Launched = ""
+) -> dict[str, Constant]:
     """The constants for a kernel on a GPU, by name; each from the most specific entry that states it.
 
-    An entry for the kernel's family comes before one for its kind, that before one for the GPU; the later of two alike wins.
+    An entry for how the kernel is launched comes before one for its family comes before one for its kind, that before one
+    for the GPU; the later of two alike wins.
     """
     ranked = sorted(
         (
-            (bool(constants.families), kind.value in constants.kinds, _rank(constants.applies_to, gpu), position, constants)
+            (
+                bool(constants.launched),
+                bool(constants.families),
+                kind.value in constants.kinds,
+                _rank(constants.applies_to, gpu),
+                position,
+                constants,
+            )
             for position, constants in enumerate(profile.constant)
             if _rank(constants.applies_to, gpu)
+            and constants.launched in ("", launched)
             and {kind.value, _ANY} & set(constants.kinds)
             and (not constants.families or family.startswith(constants.families))
         ),
@@ -161,7 +181,7 @@ def find_constants(profile: Profile, gpu: GpuSpec, kind: Kind, family: str = "")
     return found
 
 
-def timing(profile: Profile, gpu: GpuSpec, kind: Kind, dtype: str, family: str = "") -> Timing:
+def timing(profile: Profile, gpu: GpuSpec, kind: Kind, dtype: str, family: str = "", launched: Launched = "") -> Timing:
     """What times a kernel on a GPU.
 
     Raises:
@@ -169,10 +189,11 @@ def timing(profile: Profile, gpu: GpuSpec, kind: Kind, dtype: str, family: str =
     """
     peak = gpu.peak_flops_per_ns(dtype)
     l2 = profile.l2_bandwidth_gb_s.value if profile.l2_bandwidth_gb_s else None
-    gap = 1000 * profile.node_gap_us.value if profile.node_gap_us else 0.0
+    between = (profile.stream_gap_us if launched else None) or profile.node_gap_us
+    gap = 1000 * between.value if between else 0.0
     if profile.form == "ideal":
         return Timing(0.0, gpu.bandwidth, peak, None, 0.0)
-    found = find_constants(profile, gpu, kind, family)
+    found = find_constants(profile, gpu, kind, family, launched)
     if "efficiency" not in found:
         raise UsageError(
             f"profile {profile.name} has no constants for {kind.value} kernels on {gpu.name}",

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import log
+from typing import Literal
 
 import msgspec
 
 _POWER = 3
 
 
-class Residuals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Residuals(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Measured time over the line's, by shape.
 
     Attributes:
@@ -26,12 +27,14 @@ class Residuals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         family: the kernel family, any of the kind if empty.
         shapes: sizes as the inventory's operation has them; a shorter shape is of the first dimensions only.
         ratios: one for each shape.
+        launched: `stream` for kernels that are launched one by one, empty for nodes of a graph.
     """
 
     kind: str
     family: str
     shapes: tuple[tuple[int, ...], ...]
     ratios: tuple[float, ...]
+    launched: Literal["", "stream"] = ""
 
     def of(self, shape: tuple[int, ...]) -> float:
         """The ratio for a shape."""
@@ -46,8 +49,10 @@ class Residuals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return total / weights if weights else 1.0
 
 
-def ratio_for(residuals: Iterable[Residuals], kind: str, family: str, shape: tuple[int, ...]) -> float | None:
+def ratio_for(
+    residuals: Iterable[Residuals], kind: str, family: str, shape: tuple[int, ...], launched: Literal["", "stream"] = ""
+) -> float | None:
     """The ratio of the first entry for the kernel's family, else of one for any family of its kind; None if there is none."""
-    alike = [entry for entry in residuals if entry.kind == kind and entry.family in (family, "")]
+    alike = [entry for entry in residuals if (entry.kind, entry.launched) == (kind, launched) and entry.family in (family, "")]
     chosen = min(alike, key=lambda entry: not entry.family, default=None)
     return chosen.of(shape) if chosen else None

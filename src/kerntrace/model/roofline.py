@@ -15,9 +15,9 @@ from enum import Enum
 
 from kerntrace.hardware import GpuSpec
 from kerntrace.model.inventory import Inventory
-from kerntrace.model.kernels import Kernel
+from kerntrace.model.kernels import Kernel, Phase
 from kerntrace.model.operations import Kind
-from kerntrace.model.profile import Profile, Timing, timing
+from kerntrace.model.profile import Launched, Profile, Timing, timing
 from kerntrace.model.residuals import ratio_for
 
 # Below a third of the time, whatever the roofs say, the fixed cost is what a faster roof would not shorten.
@@ -79,25 +79,32 @@ def time_kernels(inventory: Inventory, profile: Profile, dtype: str = "bfloat16"
         UsageError: if the profile or the GPU lacks a constant that is needed.
     """
     gpu = inventory.step.gpu
-    alike = {(kernel.kind, kernel.family) for kernel in inventory.kernels}
-    constants = {(kind, family): timing(profile, gpu, kind, dtype, family) for kind, family in alike}
-    measured = {entry.kind for entry in profile.residual}
+    launched = {kernel: launched_as(kernel, profile) for kernel in inventory.kernels}
+    alike = {(kernel.kind, kernel.family, how) for kernel, how in launched.items()}
+    constants = {key: timing(profile, gpu, key[0], dtype, *key[1:]) for key in alike}
+    measured = {entry.kind for entry in profile.residual if not entry.launched}
     covered = _time_of_parts(inventory, profile, constants, measured)
     peak, bandwidth = gpu.peak_flops_per_ns(dtype), gpu.bandwidth
     known: dict[tuple[object, ...], Timed] = {}  # layers repeat: time each distinct kernel once
     timed = []
     for kernel in inventory.kernels:
         fixed = covered.get((kernel.layer, kernel.name), 0.0)
-        key = (kernel.name, kernel.family, kernel.shape, kernel.bytes, fixed)
+        how = launched[kernel]
+        key = (kernel.name, kernel.family, kernel.shape, kernel.bytes, fixed, how)
         like = known.get(key)
         if like is None:
             ideal = _ideal(kernel, peak, bandwidth)
-            ratio = ratio_for(profile.residual, kernel.kind.value, kernel.family, kernel.shape)
+            ratio = ratio_for(profile.residual, kernel.kind.value, kernel.family, kernel.shape, how)
             like = known[key] = _time(
-                kernel, constants[kernel.kind, kernel.family], fixed, ideal, gpu.l2_bytes, 1.0 if ratio is None else ratio
+                kernel, constants[kernel.kind, kernel.family, how], fixed, ideal, gpu.l2_bytes, 1.0 if ratio is None else ratio
             )
         timed.append(Timed(kernel, like.ideal_ns, like.slot_ns, like.busy_ns, like.bound))
     return tuple(timed)
+
+
+def launched_as(kernel: Kernel, profile: Profile) -> Launched:
+    """How the profile's constants for the kernel were launched: bookkeeping and sampler are outside a graph in every mode."""
+    return "stream" if kernel.phase is not Phase.FORWARD and profile.streamed(kernel.kind) else ""
 
 
 def total_ns(timed: Iterable[Timed]) -> float:
@@ -122,7 +129,7 @@ def faster_than_ideal(
 
 
 def _time_of_parts(
-    inventory: Inventory, profile: Profile, constants: dict[tuple[Kind, str], Timing], measured: set[str]
+    inventory: Inventory, profile: Profile, constants: dict[tuple[Kind, str, Launched], Timing], measured: set[str]
 ) -> dict[tuple[int | None, str], float]:
     """For each (layer, kernel): time of other kernels that its own time already covers.
 
@@ -134,7 +141,7 @@ def _time_of_parts(
     for kernel in inventory.kernels:
         if not kernel.part_of:
             continue
-        timing_of = constants[kernel.kind, kernel.family]
+        timing_of = constants[kernel.kind, kernel.family, ""]
         key = kernel.layer, kernel.part_of
         if whole.get(key) in measured:
             ratio = ratio_for(profile.residual, kernel.kind.value, kernel.family, kernel.shape)

@@ -1,0 +1,93 @@
+"""Points at the clocks of a short generation: between rested and right after a prefill. Room: accounting | model.
+
+Large products draw more power than the cap allows, so a prefill leaves the clocks held down, and the decode steps after it
+run while they recover. Products, attention and small kernels are timed in both states, and the recovery of one product is
+timed by itself. A kernel of a generation then takes
+
+    time = rested + w (loaded - rested),   w = mean over the generation of (recovery(t) - rested) / (loaded - rested)
+
+with w from the recovery points alone. The generation is a stated assumption: 160 ms, which is 32 tokens of 5 ms, begun right
+after a prefill. No time of a step goes in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean, median
+
+import msgspec
+
+from kerntrace.model.points import Point, Points
+
+GENERATION_NS = 160e6
+_BOTH = ("gemm", "attention", "small")
+_AT_FIRST_NS = 4e6  # the load before each pair is a few milliseconds away at most, so this is what `loaded` is
+_RESTED_SHARE = 0.25  # of the curve, at its end
+_TOLD_APART = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much of the difference between loaded and rested a generation pays.
+
+    Attributes:
+        weight: 0 where the clocks do not matter or recovery was not measured.
+        slower: the product's time right after large products over its rested time.
+        said: where the weight comes from, one line.
+    """
+
+    weight: float
+    slower: float
+    said: str
+
+
+def load_of(points: Points) -> Load:
+    """The weight, from the recovery points; the mean over the rows measured."""
+    curves = [[point for point in points.of("recovery") if point.rows == rows] for rows in _rows(points.of("recovery"))]
+    if not curves or not any(points.of(f"{what}_loaded") for what in _BOTH):
+        return Load(0.0, 1.0, "rested clocks: no recovery after large products was measured")
+    each = [_weight(curve) for curve in curves]
+    weight, slower = mean(weight for weight, _ in each), mean(ratio for _, ratio in each)
+    return Load(
+        round(weight, 4),
+        round(slower, 4),
+        f"rested time plus {weight:.2f} of the difference to the time right after large products: the mean of a product's "
+        f"recovery over {GENERATION_NS / 1e6:.0f} ms, assumed as a generation after a prefill; {100 * (slower - 1):.1f} % "
+        "slower at its beginning",
+    )
+
+
+def at_clocks_of_generation(points: Points, load: Load) -> Points:
+    """The points, those that were timed in both states as a generation takes them."""
+    loaded = {_key(point): point for what in _BOTH for point in points.of(f"{what}_loaded")}
+    return msgspec.structs.replace(
+        points, points=tuple(_between(point, loaded.get(_key(point)), load.weight) for point in points.points)
+    )
+
+
+def _rows(points: list[Point]) -> list[int]:
+    return sorted({point.rows for point in points})
+
+
+def _weight(curve: list[Point]) -> tuple[float, float]:
+    """The weight and the first time over the rested one; 0 where the two cannot be told apart."""
+    at_end = sorted(curve, key=lambda point: point.after_ns)[-max(1, int(_RESTED_SHARE * len(curve))) :]
+    rested = median(point.ns for point in at_end)
+    first = mean(point.ns for point in curve if point.after_ns < _AT_FIRST_NS)
+    if first / rested - 1 < _TOLD_APART:
+        return 0.0, first / rested
+    during = mean(point.ns for point in curve if point.after_ns < GENERATION_NS)
+    return min(1.0, max(0.0, (during - rested) / (first - rested))), first / rested
+
+
+def _key(point: Point) -> tuple[object, ...]:
+    what = point.what.removesuffix("_loaded")
+    shape = (point.rows, point.outputs, point.inputs, point.length, point.heads, point.kv_heads, point.head_dim)
+    return what, point.kind, point.family, *shape
+
+
+def _between(rested: Point, loaded: Point | None, weight: float) -> Point:
+    if loaded is None or rested.what not in _BOTH:
+        return rested
+    more = weight * (loaded.ns - rested.ns)
+    return msgspec.structs.replace(rested, times_ns=tuple(max(0.0, time + more) for time in rested.times_ns))

@@ -1,0 +1,1 @@
+"""The page that people look at: one HTML file that needs nothing else. Room: report."""
