@@ -196,7 +196,7 @@ void mock_untimed_kernel() {
 void mock_malloc() {
   const Lock lock(state().mutex);
   ++state().correlation;
-  const std::uint64_t start = call(20, 0, 100);
+  call(20, 0, 100);
 }
 
 void mock_garbage() {
