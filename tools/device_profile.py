@@ -38,6 +38,10 @@ def cases() -> dict[str, tuple[list[str], int]]:
             ["compare-collectors", "--mode", mode, "--batch", "1", *REPETITIONS, "--json"],
             520,
         )
+    found["collectors-torch"] = (
+        ["compare-collectors", "--engine", "torch", "--mode", "eager", "--collectors", "native,cupti-python", *REPETITIONS, "--json"],
+        120,
+    )
     return found
 
 
