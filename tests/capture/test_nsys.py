@@ -10,8 +10,9 @@ import pytest
 from tests.ingest.nsys_files import small_export
 from tests.support.capturing import Built, run
 
+from kerntrace.capture.machine import Machine
 from kerntrace.capture.nsys import find_nsys, finished_report, nsys_version, profile_command
-from kerntrace.errors import KerntraceError
+from kerntrace.errors import KerntraceError, UsageError
 from kerntrace.trace.bundle import read_bundle
 
 # Runs the command that follows its options, then writes a report; exports what $EXPORT names.
@@ -70,6 +71,23 @@ def test_a_recording_under_nsys_keeps_its_report_beside_the_bundle(nsys: Path, r
     trace = read_bundle(out / "run.ktrace")
     assert trace.manifest.capture.collector == "nsys"
     assert len(trace.kernels) > 0
+
+
+def test_a_profile_under_nsys_keeps_its_report_beside_the_bundle(
+    nsys: Path, recorder: Built, fake_engines: Path, gpu: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    small = ["profile", "--mode", "eager", "--batch", "1", "--context", "16", "--tokens", "9", "--repetitions", "2"]
+    with pytest.raises(KerntraceError, match="no steps found"):  # the stand-in's report is of something else
+        run(*small, "--collector", "nsys", "--no-dilation", "-o", out / "run.ktrace")
+    assert sorted(path.name for path in out.iterdir()) == ["run.ktrace", "run.nsys-rep"]
+    assert (out / "run.nsys-rep").read_bytes().startswith(b"NVIDIA Tegra Profiler Report")
+    assert read_bundle(out / "run.ktrace").manifest.capture.collector == "nsys"
+    (out / "run.ktrace").rename(out / "moved.ktrace")
+    capsys.readouterr()
+    with pytest.raises(UsageError, match=r"run\.nsys-rep exists already"):
+        run(*small, "--collector", "nsys", "--no-dilation", "-o", out / "run.ktrace")
 
 
 def test_a_raw_recording_without_its_importer_is_told(tmp_path: Path) -> None:

@@ -84,7 +84,10 @@ def profile(
     target = bundle_path(output or Path(f"{model.rstrip('/').rsplit('/', 1)[-1]}-{mode.value}.ktrace"))
     refuse_to_overwrite(target, force)
     plan = make_plan(spec, look(), collector, kinds=kinds, repetitions=repetitions, recorded=recorded, warmup=warmup)
-    trace, made = run_plan(plan if dilation else without_dilation(plan))
+    report = target.with_suffix(".nsys-rep") if collector == "nsys" else None
+    if report is not None and report.exists() and not force:
+        raise UsageError(f"{report} exists already", "Choose another name with -o, or add --force to replace it.")
+    trace, made = run_plan(plan if dilation else without_dilation(plan), report)
     return write_and_show(trace, made, target, force, as_json)
 
 
@@ -135,8 +138,12 @@ def without_dilation(plan: Plan) -> Plan:
     return replace(plan, untraced=Untraced.NONE)
 
 
-def run_plan(plan: Plan) -> tuple[Trace, Profile]:
-    """Run a plan and read what its collector left. If that cannot be read, it is kept, and named."""
+def run_plan(plan: Plan, report: Path | None = None) -> tuple[Trace, Profile]:
+    """Run a plan and read what its collector left. If that cannot be read, it is kept, and named.
+
+    Args:
+        report: where nsys's own report is kept, for those who look at it in Nsight Systems; None keeps none.
+    """
     from kerntrace.capture.profile import run_profile
     from kerntrace.engines.presets import model_directory
 
@@ -146,7 +153,10 @@ def run_plan(plan: Plan) -> tuple[Trace, Profile]:
         spec = replace(plan.engine, model=model_directory(plan.engine.model, scratch / "model"))
         made = run_profile(replace(plan, engine=spec), scratch, say)
         try:
-            return trace_of(replace(plan, engine=spec), made), made
+            trace = trace_of(replace(plan, engine=spec), made)
+            if report is not None:
+                _keep(made.collected, report)
+            return trace, made
         except KerntraceError as error:
             kept = True
             hint = f"{error.hint} What was recorded is kept in {made.collected}.".strip()
@@ -154,6 +164,15 @@ def run_plan(plan: Plan) -> tuple[Trace, Profile]:
     finally:
         if not kept:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _keep(collected: Path, report: Path) -> None:
+    try:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(collected, report)
+    except OSError as error:
+        raise KerntraceError(f"{report} cannot be written: {error.strerror or error}", "") from None
+    say(f"nsys's report is kept in {report}; it holds this machine's environment, look before passing it on")
 
 
 def trace_of(plan: Plan, made: Profile) -> Trace:
