@@ -55,7 +55,9 @@ def roofline(
         int | None, typer.Option("--max-model-len", min=1, help="Longest sequence the engine was started for.")
     ] = None,
     dtype: Annotated[str | None, typer.Option("--dtype", help="Weights: bfloat16, float16, fp8.")] = None,
-    profile: Annotated[str, typer.Option("--profile", help="ideal, flat, affine, h200-calibrated, or a .toml of calibrate.")] = "affine",
+    profile: Annotated[
+        str, typer.Option("--profile", help="ideal, flat, affine, h200-calibrated, or a .toml of calibrate.")
+    ] = "affine",
     batch: Batch = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
