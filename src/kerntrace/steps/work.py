@@ -57,23 +57,24 @@ def kernels_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> li
     code = names.codes[rows]
     length = trace.kernels.ints("end_ns")[rows] - trace.kernels.ints("start_ns")[rows]
     replayed = trace.kernels.valid("graph_node_id")[rows]
+    shape = _shape_keys(trace, rows)
     order = np.argsort(code, kind="stable")
     edges = np.flatnonzero(np.diff(code[order], prepend=-2))
     uses = []
     for low, high in zip(edges, np.append(edges[1:], len(order))):
         mine = order[low:high]
-        counts = np.bincount(step[mine], minlength=len(chosen))
+        middle, least, most = _spread(step[mine], len(chosen))
         name = names.values[code[mine[0]]] if code[mine[0]] >= 0 else ""
         uses.append(
             KernelUse(
                 name,
                 family_of(name),
-                _whole(float(np.median(counts))),
-                int(counts.min()),
-                int(counts.max()),
+                _whole(middle),
+                least,
+                most,
                 float(length[mine].sum() / len(chosen)),
                 _whole(float(np.median(length[mine]))),
-                _shapes(trace, rows[mine]),
+                () if shape is None else _shapes(trace, rows[mine], shape[mine]),
                 float(replayed[mine].mean()),
             )
         )
@@ -98,9 +99,9 @@ def families_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> l
     for low, high in zip(edges, np.append(edges[1:], len(order))):
         mine = order[low:high]
         number = int(code[mine[0]])
-        counts = np.bincount(step[mine], minlength=len(chosen))
+        middle, _, _ = _spread(step[mine], len(chosen))
         total = float(length[mine].sum() / len(chosen))
-        found.append(FamilyUse(labels[number], _whole(float(np.median(counts))), total, frozenset(members[number])))
+        found.append(FamilyUse(labels[number], _whole(middle), total, frozenset(members[number])))
     return sorted(found, key=lambda use: (-use.total_ns, use.family))
 
 
@@ -175,10 +176,39 @@ def _whole(value: float) -> float:
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
-def _shapes(trace: Trace, rows: Index) -> tuple[str, ...]:
+def _spread(step: Index, steps: int) -> tuple[float, int, int]:
+    """Median, least and greatest number of executions a step, given the step of each; most names run in few steps or in all."""
+    if 4 * len(step) >= steps:
+        counts = np.bincount(step, minlength=steps)
+        return float(np.median(counts)), int(counts.min()), int(counts.max())
+    _, ran = np.unique(step, return_counts=True)  # fewer executions than half the steps: the median is 0
+    return 0.0, 0, int(ran.max())
+
+
+def _shape_keys(trace: Trace, rows: Index) -> npt.NDArray[np.int64] | None:
+    """A number for each kernel's launch shape, equal for equal shapes; None where shapes are not recorded."""
     if not all(trace.kernels.has(name) for name in _SHAPE):
-        return ()
-    shape = np.stack([trace.kernels.ints(name)[rows] for name in _SHAPE], axis=1)
-    found, count = np.unique(shape, axis=0, return_counts=True)
-    ranked = found[np.argsort(-count, kind="stable")]
-    return tuple(f"grid {x},{y},{z} block {bx},{by},{bz}" for x, y, z, bx, by, bz in ranked.tolist())
+        return None
+    key, span = np.zeros(len(rows), np.int64), 1
+    for name in _SHAPE if len(rows) else ():
+        value = trace.kernels.ints(name)[rows].astype(np.int64)
+        low, high = int(value.min()), int(value.max())
+        if low == high:
+            continue
+        if span * (high - low + 1) >= 2**62:  # number the shapes so far anew
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            span = int(key.max()) + 1
+        key = key * (high - low + 1) + (value - low)
+        span *= high - low + 1
+    return key
+
+
+def _shapes(trace: Trace, rows: Index, key: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """The distinct shapes of some kernels, the commonest first, of equally common ones the least first."""
+    if key.min() == key.max():
+        first, count = np.zeros(1, np.intp), np.ones(1, np.intp)
+    else:
+        _, first, count = np.unique(key, return_index=True, return_counts=True)
+    columns = [trace.kernels.ints(name)[rows[first]] for name in _SHAPE]
+    ranked = np.lexsort([*columns[::-1], -count])
+    return tuple("grid {},{},{} block {},{},{}".format(*(int(column[i]) for column in columns)) for i in ranked)
