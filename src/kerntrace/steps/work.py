@@ -58,7 +58,7 @@ def kernels_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> li
     length = trace.kernels.ints("end_ns")[rows] - trace.kernels.ints("start_ns")[rows]
     replayed = trace.kernels.valid("graph_node_id")[rows]
     shape = _shape_keys(trace, rows)
-    order = np.argsort(code, kind="stable")
+    order = _by_code(code)
     edges = np.flatnonzero(np.diff(code[order], prepend=-2))
     uses = []
     for low, high in zip(edges, np.append(edges[1:], len(order))):
@@ -93,7 +93,7 @@ def families_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> l
     for used in np.unique(names.codes[rows]):
         members[int(families[used])].add(names.values[used] if used >= 0 else "")
     labels = list(numbers)
-    order = np.argsort(code, kind="stable")
+    order = _by_code(code)
     edges = np.flatnonzero(np.diff(code[order], prepend=-1))
     found = []
     for low, high in zip(edges, np.append(edges[1:], len(order))):
@@ -176,6 +176,12 @@ def _whole(value: float) -> float:
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
+def _by_code(code: npt.NDArray[np.integer]) -> Index:
+    """Places of the codes in ascending order, equal ones as they come. Numbers of 16 bits are sorted in linear time."""
+    narrow = not len(code) or int(code.max()) <= np.iinfo(np.int16).max
+    return np.argsort(code.astype(np.int16) if narrow else code, kind="stable")
+
+
 def _spread(step: Index, steps: int) -> tuple[float, int, int]:
     """Median, least and greatest number of executions a step, given the step of each; most names run in few steps or in all."""
     if 4 * len(step) >= steps:
@@ -191,10 +197,11 @@ def _shape_keys(trace: Trace, rows: Index) -> npt.NDArray[np.int64] | None:
         return None
     key, span = np.zeros(len(rows), np.int64), 1
     for name in _SHAPE if len(rows) else ():
-        value = trace.kernels.ints(name)[rows].astype(np.int64)
-        low, high = int(value.min()), int(value.max())
-        if low == high:
+        column = trace.kernels.ints(name)
+        if column.min() == column.max():
             continue
+        value = column[rows]
+        low, high = int(value.min()), int(value.max())
         if span * (high - low + 1) >= 2**62:  # number the shapes so far anew
             key = np.unique(key, return_inverse=True)[1].astype(np.int64)
             span = int(key.max()) + 1
