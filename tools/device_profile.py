@@ -39,7 +39,8 @@ def cases() -> dict[str, tuple[list[str], int]]:
             520,
         )
     found["collectors-torch"] = (
-        ["compare-collectors", "--engine", "torch", "--mode", "eager", "--collectors", "native,cupti-python", *REPETITIONS, "--json"],
+        ["compare-collectors", "--engine", "torch", "--mode", "eager", "--collectors", "native,cupti-python", "--json"]
+        + REPETITIONS,
         120,
     )
     return found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import sys
+import weakref
+from functools import partial
 from statistics import median
 from typing import Any
 from unittest.mock import MagicMock
@@ -112,6 +115,37 @@ def test_a_part_that_fails_becomes_a_warning_and_what_it_measured_counts(torch: 
     assert document["points"][-1]["what"] == "dram_read_again"
     assert saved == sorted(saved)
     assert saved[0] > 0
+
+
+def test_a_device_that_answers_nothing_any_more_ends_it_and_what_was_measured_is_kept(
+    torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def free(bench: microbench.Bench) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+
+    monkeypatch.setattr(microbench.Bench, "free", free)
+    saved: list[int] = []
+    document = microbench.measure(save=lambda so_far: saved.append(len(so_far["points"])))
+    assert saved == [len(document["points"])]
+    assert parse_points(document).one("dram_copy")
+    expected = "stopped after memory: RuntimeError: CUDA error: an illegal memory access was encountered"
+    assert document["warnings"][-1] == expected
+
+
+def test_what_a_graph_writes_to_lives_as_long_as_the_graph(torch: Any) -> None:
+    class Tensor:
+        pass
+
+    tensor = Tensor()
+    alive = weakref.ref(tensor)
+    graph = microbench.Bench().capture(partial(id, tensor))
+    del tensor
+    gc.collect()
+    assert alive() is not None
+    graph.replay()
+    del graph
+    gc.collect()
+    assert alive() is None
 
 
 def test_without_vllm_pytorchs_attention_stands_in(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:

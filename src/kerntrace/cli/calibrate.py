@@ -30,7 +30,7 @@ def calibrate(
     gpu_file: Annotated[Path | None, typer.Option("--gpu-file", help="TOML file in the table's format.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> int:
-    """Measure this machine's GPU in about two minutes and write a timing profile for predict and roofline."""
+    """Measure this machine's GPU in a few minutes and write a timing profile for predict and roofline."""
     from kerntrace.model.calibrate import fit_profile
     from kerntrace.model.points import read_points
     from kerntrace.model.profile_text import profile_text

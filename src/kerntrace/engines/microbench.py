@@ -9,9 +9,6 @@ makes a profile of them. Only PyTorch and NumPy are needed; where vLLM can be im
 
 from __future__ import annotations
 
-import datetime
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +18,7 @@ from typing import Any
 
 from kerntrace.engines.microbench_cold import Pool
 from kerntrace.engines.microbench_load import Load, loaded_ns
+from kerntrace.engines.microbench_machine import clocks_under_load, describe_machine
 from kerntrace.errors import KerntraceError
 
 SCHEMA = "kerntrace.calibration-points/1"
@@ -34,9 +32,16 @@ _HEAD_START_CYCLES = 400_000  # the host queues its replays while the GPU spins,
 _COLD = 8  # times the L2 cache that weights or keys rotate through
 _PAIRS_A_SAMPLE = 5
 _WARM_UP_NS = 6e7  # of replays before a difference is taken: clocks have come to rest
-_QUERY = (
-    "driver_version,clocks.sm,clocks.max.sm,clocks.mem,clocks.max.mem,power.draw,temperature.gpu,clocks_event_reasons.active"
-)
+
+
+class Captured:
+    """A graph and what it was captured of: a replay writes to the same addresses, so those tensors have to live as long."""
+
+    def __init__(self, graph: Any, body: Callable[[], object]) -> None:
+        self._graph, self._body = graph, body
+
+    def replay(self) -> None:
+        self._graph.replay()
 
 
 class Bench:
@@ -72,7 +77,7 @@ class Bench:
             body()
         graph.replay()
         torch.cuda.synchronize()
-        return graph
+        return Captured(graph, body)
 
     def replay_ns(self, graph: Any, replays: int) -> float:
         """Time of one replay, back to back."""
@@ -128,7 +133,7 @@ class Bench:
 
 
 def measure(say: Say = lambda _: None, save: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
-    """Run every microbenchmark, about two minutes, and return the points as a JSON document.
+    """Run every microbenchmark, a few minutes, and return the points as a JSON document.
 
     A part that fails (vLLM of another version, a compiler that is missing) becomes a warning; the others still count.
 
@@ -150,10 +155,18 @@ def measure(say: Say = lambda _: None, save: Callable[[dict[str, Any]], None] = 
             for point in part(bench):  # one by one: what was measured before a failure counts
                 points.append(point)  # noqa: PERF402
         except Exception as error:
-            warnings.append(f"{name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}")
-        bench.free()
+            warnings.append(f"{name}: {_first_line(error)}")
         save({"schema": SCHEMA, "machine": machine, "points": points, "warnings": warnings})
+        try:
+            bench.free()
+        except RuntimeError as error:  # a kernel went wrong: after that the device answers nothing else in this process
+            warnings.append(f"stopped after {name}: {_first_line(error)}")
+            return {"schema": SCHEMA, "machine": machine, "points": points, "warnings": warnings}
     return {"schema": SCHEMA, "machine": machine | clocks_under_load(bench), "points": points, "warnings": warnings}
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
 def _parts() -> list[tuple[str, Callable[[Bench], Iterable[Point]]]]:
@@ -185,44 +198,6 @@ def _parts() -> list[tuple[str, Callable[[Bench], Iterable[Point]]]]:
     ]
 
 
-def describe_machine() -> dict[str, str]:
-    """The GPU and the software, as each says itself."""
-    import torch
-
-    device = torch.cuda.get_device_properties(0)
-    return {
-        "gpu": str(device.name),
-        "compute_capability": f"{device.major}.{device.minor}",
-        "sms": str(device.multi_processor_count),
-        "l2_bytes": str(device.L2_cache_size),
-        "memory_bytes": str(device.total_memory),
-        "torch": str(torch.__version__),
-        "cuda": str(torch.version.cuda),
-        "vllm": _vllm_version(),
-        "date": datetime.date.today().isoformat(),
-    }
-
-
-def clocks_under_load(bench: Bench) -> dict[str, str]:
-    """What nvidia-smi says while the GPU multiplies matrices; empty where it is missing or does not answer."""
-    torch = bench.torch
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return {}
-    square = torch.randn(8192, 8192, dtype=torch.bfloat16, device=bench.device)
-    for _ in range(600):  # about a second of work
-        torch.mm(square, square)
-    command = [program, f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits", "--id=0"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    finally:
-        torch.cuda.synchronize()
-    values = [value.strip() for value in said.splitlines()[0].split(",")] if said else []
-    return dict(zip((name.replace(".", "_") for name in _QUERY.split(",")), values))
-
-
 def _require_gpu() -> None:
     try:
         import torch
@@ -235,12 +210,3 @@ def _require_gpu() -> None:
         raise KerntraceError(
             "calibrate needs a CUDA GPU, and PyTorch sees none", "Run it on the GPU machine, or give --from POINTS.json."
         )
-
-
-def _vllm_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("vllm")
-    except PackageNotFoundError:
-        return ""

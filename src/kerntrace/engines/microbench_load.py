@@ -1,8 +1,8 @@
 """Times in the state that serving has: right after large products, when the power cap holds the clocks down. Room: engines.
 
-A prefill multiplies large matrices; the decode steps after it begin at the clocks that left, and recover within some tens of
-milliseconds. So every difference of graphs is taken twice: rested (`microbench.Bench.added_ns`), and with a few milliseconds
-of large products before each pair, so that the cap is in force throughout. How fast clocks recover is measured by itself.
+A prefill multiplies large matrices; the decode steps after it begin at the clocks that it left. So each difference of graphs is
+taken twice: rested (`microbench.Bench.added_ns`), and with a few milliseconds of large products before each pair. How fast a
+product of a decode step recovers is measured by itself.
 """
 
 from __future__ import annotations

@@ -79,10 +79,12 @@ def fit_profile(points: Points, gpu: GpuSpec) -> Profile:
     )
 
 
-def _of_load(load: Load, date: str) -> dict[str, Constant]:
-    """Which clocks the constants are for."""
+def _of_load(load: Load | None, date: str) -> dict[str, Constant]:
+    """Which clocks the constants are for; nothing where that was not measured, as the warnings say."""
+    if load is None:
+        return {}
     return {
-        "share_of_load": measured_value(load.weight, load.said, date),
+        "share_of_load": Constant(load.weight, "assumed", load.said, date),  # of a measured curve, over an assumed time
         "slower_after_load_ratio": measured_value(
             load.slower, "a product right after large products over its rested time", date
         ),

@@ -1,7 +1,7 @@
 """Points at the clocks of a short generation: between rested and right after a prefill. Room: accounting | model.
 
-Large products draw more power than the cap allows, so a prefill leaves the clocks held down, and the decode steps after it
-run while they recover. Products, attention and small kernels are timed in both states, and the recovery of one product is
+Large products draw more power than the cap allows. A prefill may so leave the clocks held down, and the decode steps after it
+then run while they recover. Products, attention and small kernels are timed in both states, and the recovery of one product is
 timed by itself. A kernel of a generation then takes
 
     time = rested + w (loaded - rested),   w = mean over the generation of (recovery(t) - rested) / (loaded - rested)
@@ -31,7 +31,7 @@ class Load:
     """How much of the difference between loaded and rested a generation pays.
 
     Attributes:
-        weight: 0 where the clocks do not matter or recovery was not measured.
+        weight: 0 where large products do not slow the product down.
         slower: the product's time right after large products over its rested time.
         said: where the weight comes from, one line.
     """
@@ -41,11 +41,11 @@ class Load:
     said: str
 
 
-def load_of(points: Points) -> Load:
-    """The weight, from the recovery points; the mean over the rows measured."""
+def load_of(points: Points) -> Load | None:
+    """The weight, from the recovery points; the mean over the rows measured. None where either state is missing."""
     curves = [[point for point in points.of("recovery") if point.rows == rows] for rows in _rows(points.of("recovery"))]
     if not curves or not any(points.of(f"{what}_loaded") for what in _BOTH):
-        return Load(0.0, 1.0, "rested clocks: no recovery after large products was measured")
+        return None
     each = [_weight(curve) for curve in curves]
     weight, slower = mean(weight for weight, _ in each), mean(ratio for _, ratio in each)
     return Load(
@@ -57,8 +57,10 @@ def load_of(points: Points) -> Load:
     )
 
 
-def at_clocks_of_generation(points: Points, load: Load) -> Points:
-    """The points, those that were timed in both states as a generation takes them."""
+def at_clocks_of_generation(points: Points, load: Load | None) -> Points:
+    """The points, those that were timed in both states as a generation takes them; rested without a load."""
+    if load is None:
+        return points
     loaded = {_key(point): point for what in _BOTH for point in points.of(f"{what}_loaded")}
     return msgspec.structs.replace(
         points, points=tuple(_between(point, loaded.get(_key(point)), load.weight) for point in points.points)
