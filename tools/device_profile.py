@@ -38,11 +38,8 @@ def cases() -> dict[str, tuple[list[str], int]]:
             ["compare-collectors", "--mode", mode, "--batch", "1", *REPETITIONS, "--json"],
             520,
         )
-    found["collectors-torch"] = (
-        ["compare-collectors", "--engine", "torch", "--mode", "eager", "--collectors", "native,cupti-python", "--json"]
-        + REPETITIONS,
-        120,
-    )
+    torch = ["--engine", "torch", "--mode", "eager", "--collectors", "native,cupti-python"]
+    found["collectors-torch"] = (["compare-collectors", *torch, *REPETITIONS, "--json"], 120)
     return found
 
 
