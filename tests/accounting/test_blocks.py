@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,14 +17,15 @@ from kerntrace.trace import blocks
 FEWER = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def told(found: Account) -> dict[str, list[object]]:
+def told(found: Account) -> dict[str, Any]:
     """Every figure of an account."""
     steps, ledger, phases = found.steps, found.ledger, found.phases
-    figures = {
+    figures: dict[str, Any] = {
         "owner": steps.owner, "kernels": steps.kernels, "operations": steps.operations, "launches": steps.launches,
         "graph launches": steps.graph_launches, "signature": steps.signature, "wall": ledger.wall, "busy": ledger.busy,
         "overlap": ledger.overlap, "waited": phases.host_wait, "called": phases.launch_call, "gap step": ledger.gaps.step,
-        "gap start": ledger.gaps.start, "gap end": ledger.gaps.end, "gap call": ledger.gaps.call, "between": ledger.gaps.between,
+        "gap start": ledger.gaps.start, "gap end": ledger.gaps.end, "gap call": ledger.gaps.call,
+        "between": ledger.gaps.between,
     }  # fmt: skip
     figures |= {f"within {name}": value for name, value in ledger.within.items()}
     figures |= {f"after {name}": value for name, value in ledger.between.items()}

@@ -68,3 +68,29 @@ def test_a_refused_trace_has_no_cells_to_pair(swap: bool) -> None:
     found = compare(refused, sound) if swap else compare(sound, refused)
     assert found.pairs == ()
     assert [(side, cell.batch) for side, cell in found.unpaired] == [("b" if swap else "a", 4)]
+
+
+def without_ranges(steps: int = 9) -> Analysis:
+    """A run whose steps are told apart by their launches alone, so that its batch is not known."""
+    made = decode_run(steps=steps)
+    made.rows["ranges"].clear()
+    return analysed(made)
+
+
+@pytest.mark.parametrize("silent_first", [False, True])
+def test_a_trace_that_does_not_say_its_batch_is_paired_with_the_others_only_cell(silent_first: bool) -> None:
+    silent, saying = without_ranges(), analysed(decode_run(batches=(1, 4)))
+    both = (silent, saying) if silent_first else (saying, silent)
+    assert compare(*both).pairs == ()  # two cells: which one it is, nobody knows
+    (pair,) = compare(*both, batches=[4]).pairs
+    assert pair.assumed
+    assert (pair.told.kind, pair.told.batch) == ("decode", 4)
+    assert {pair.a.batch, pair.b.batch} == {4, None}
+
+
+def test_only_what_is_asked_for_is_paired() -> None:
+    one = analysed(decode_run(batches=(1, 4)))
+    assert [p.told.batch for p in compare(one, one, batches=[4]).pairs] == [4]
+    assert [p.told.batch for p in compare(one, one, kind="decode").pairs] == [1, 4]
+    assert compare(one, one, kind="prefill").pairs == ()
+    assert not any(p.assumed for p in compare(one, one).pairs)

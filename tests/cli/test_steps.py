@@ -134,9 +134,9 @@ def test_filters(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--batch", "77"], "There are: 1, 4."),
+        (["--batch", "77"], "There are: decode of batch 1, decode of batch 4, prefill."),
         (["--kind", "nonsense"], "Kinds: decode"),
-        (["--kind", "mixed"], "There are: decode, prefill."),
+        (["--kind", "mixed"], "There are: decode of batch 1, decode of batch 4, prefill."),
         (["--kind", "prefill", "--batch", "1"], "There are"),
         (["--device", "5"], "Devices in this trace: 0."),
         (["--pid", "5"], "Processes that did: 7."),

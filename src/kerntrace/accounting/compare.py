@@ -5,6 +5,7 @@ Room: accounting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kerntrace.accounting.analysis import Analysis
@@ -26,6 +27,16 @@ class Pair:
     delta: dict[str, float]
     work: SameWork
 
+    @property
+    def told(self) -> Cell:
+        """The cell whose kind and batch are known, where they are of one of the two."""
+        return self.b if self.a.batch is None else self.a
+
+    @property
+    def assumed(self) -> bool:
+        """Whether one trace does not say the batch, and its steps are taken for those of the other's only cell."""
+        return self.a.batch != self.b.batch
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -41,13 +52,30 @@ class Comparison:
     unpaired: tuple[tuple[str, Cell], ...]
 
 
-def compare(a: Analysis, b: Analysis) -> Comparison:
-    """Pair the cells of two analyses by kind and batch."""
-    cells_a, cells_b = ({(c.kind, c.batch): c for c in cells_of(one)} for one in (a, b))
+def compare(a: Analysis, b: Analysis, batches: Sequence[int] = (), kind: str | None = None) -> Comparison:
+    """Pair the cells of two analyses by kind and batch.
+
+    A trace without ranges does not say its batch. Its one cell is paired with the other's, if that has but one.
+
+    Args:
+        batches, kind: cells asked for; all where empty or None.
+    """
+    cells_a, cells_b = ({(c.kind, c.batch): c for c in cells_of(one) if _asked(c, batches, kind)} for one in (a, b))
+    if len(cells_a) == len(cells_b) == 1:
+        (one,), (other,) = cells_a.values(), cells_b.values()
+        if (one.batch is None) != (other.batch is None):
+            return Comparison(a, b, (_pair(a, b, one, other),), ())
     pairs = tuple(_pair(a, b, cell, cells_b[key]) for key, cell in cells_a.items() if key in cells_b)
     alone = [("a", cell) for key, cell in cells_a.items() if key not in cells_b]
     alone += [("b", cell) for key, cell in cells_b.items() if key not in cells_a]
     return Comparison(a, b, pairs, tuple(alone))
+
+
+def _asked(cell: Cell, batches: Sequence[int], kind: str | None) -> bool:
+    """Whether a cell is asked for; one that does not say its batch and kind may be any."""
+    if cell.batch is None:
+        return kind is None or cell.kind in (kind, "unknown")
+    return (not batches or cell.batch in batches) and (kind is None or cell.kind == kind)
 
 
 def _pair(a: Analysis, b: Analysis, cell_a: Cell, cell_b: Cell) -> Pair:

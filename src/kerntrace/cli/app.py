@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -39,7 +40,7 @@ def _main(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit status; never raises but for --debug."""
+    """Run the command line and return its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     ours = arguments.index("--") if "--" in arguments else len(arguments)  # what follows is another program's command line
     debug = "--debug" in arguments[:ours]
@@ -52,7 +53,7 @@ def run(arguments: list[str] | None = None) -> int:
         return status if isinstance(status, int) else 0
     except KerntraceError as error:
         if debug:
-            raise
+            traceback.print_exc()
         return complain(error.exit_code, error.what, error.hint)
     except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
         _abandon_stdout()
@@ -61,11 +62,11 @@ def run(arguments: list[str] | None = None) -> int:
         return complain(130, "interrupted")
     except MemoryError:
         if debug:
-            raise
+            traceback.print_exc()
         return complain(FAILED, "out of memory", "Choose part of the trace, or use a machine with more memory.")
     except Exception as error:
         if debug:
-            raise
+            traceback.print_exc()
         return _other(error)
 
 

@@ -15,9 +15,12 @@ from kerntrace.cli.options import (
     Batch,
     Device,
     JsonLimit,
+    Kind,
     Pid,
     StepRange,
     analyse_file,
+    asked_for,
+    known_kind,
     one_format,
     print_csv,
     print_json,
@@ -33,14 +36,13 @@ def compare(
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     batch: Batch = None,
+    kind: Kind = None,
     device: Device = None,
     pid: Pid = None,
     step_range: StepRange = None,
     json_limit: JsonLimit = JSON_LIMIT,
 ) -> int:
     """Put two traces side by side: every term of the ledger, its difference, and whether the same kernels ran."""
-    from dataclasses import replace
-
     from kerntrace.accounting.compare import compare as compared
     from kerntrace.report.documents import compare_document
     from kerntrace.report.text_compare import compare_rows, show_compare
@@ -50,12 +52,9 @@ def compare(
     one, other = (analyse_file(path, device, pid, step_range, json_limit) for path in (a, b))
     for analysis, path in ((one, a), (other, b)):
         no_steps(analysis, path.name)
-    comparison = compared(one, other)
-    if sizes:
-        asked = tuple(p for p in comparison.pairs if p.a.batch in sizes)
-        if comparison.pairs and not asked:
-            raise UsageError(f"no cell of batch {', '.join(map(str, sizes))} is in both traces", _told(one, other))
-        comparison = replace(comparison, pairs=asked)
+    comparison = compared(one, other, sizes, known_kind(kind))
+    if (sizes or kind) and not comparison.pairs and one.ok and other.ok and compared(one, other).pairs:
+        raise UsageError(f"no cell {asked_for(sizes, kind)} is in both traces", _told(one, other))
     if as_json:
         print_json(compare_document(comparison))
     if not (one.ok and other.ok):

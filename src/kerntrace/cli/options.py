@@ -87,6 +87,26 @@ def read_batches(texts: Sequence[str] | None) -> list[int]:
     return list(dict.fromkeys(int(part) for part in parts))
 
 
+def known_kind(kind: str | None) -> str | None:
+    """The kind asked for.
+
+    Raises:
+        UsageError: if there is no such kind.
+    """
+    from kerntrace.steps.names import KINDS
+
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"--kind {kind!r} is not a kind of step", f"Kinds: {', '.join(KINDS)}.")
+    return kind
+
+
+def asked_for(batch: list[int] | None, kind: str | None) -> str:
+    """What --batch and --kind ask for, for a message."""
+    parts = [f"of kind {kind}"] if kind is not None else []
+    parts += [f"of batch {', '.join(map(str, batch))}"] if batch else []
+    return " and ".join(parts)
+
+
 def chosen_steps(analysis: Analysis, batch: list[int] | None, kind: str | None) -> list[int]:
     """The steps that --batch and --kind ask for.
 
@@ -97,29 +117,25 @@ def chosen_steps(analysis: Analysis, batch: list[int] | None, kind: str | None) 
 
     from kerntrace.steps.names import KINDS
 
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"--kind {kind!r} is not a kind of step", f"Kinds: {', '.join(KINDS)}.")
+    known_kind(kind)
     if analysis.steps is None:
         return []
     said = analysis.steps.boundaries
     keep = np.ones(len(said), dtype=bool)
     if batch:
         keep &= np.isin(said.batch, batch)
-        _require(keep.any(), f"no step of batch {', '.join(map(str, batch))}", sorted({int(b) for b in said.batch if b > 0}))
     if kind is not None:
         keep &= said.kind == KINDS.index(kind)
-        _require(keep.any(), f"no {kind} step", sorted({KINDS[k] for k in said.kind}))
+    if not keep.any() and (batch or kind is not None):
+        there = sorted({(KINDS[k], int(b)) for k, b in zip(said.kind.tolist(), said.batch.tolist())})
+        listed = ", ".join(f"{k} of batch {b}" if b > 0 else k for k, b in there) or "none"
+        raise UsageError(f"no step {asked_for(batch, kind)} is in this trace", f"There are: {listed}.")
     return [int(i) for i in np.flatnonzero(keep)]
 
 
 def chosen_cells(cells: list[Cell], batch: list[int] | None, kind: str | None) -> list[Cell]:
     """The cells that --batch and --kind ask for."""
     return [c for c in cells if (not batch or c.batch in batch) and (kind is None or c.kind == kind)]
-
-
-def _require(found: Any, what: str, there: list[Any]) -> None:
-    if not found:
-        raise UsageError(f"{what} is in this trace", f"There are: {', '.join(map(str, there)) or 'none'}.")
 
 
 def one_format(as_json: bool, as_csv: bool) -> None:

@@ -127,16 +127,12 @@ def _study(path: Path, add: list[Path], output: Path) -> int:
 
 
 def _compare(sides: list[Side], sizes: list[int]) -> dict[str, object] | None:
-    from dataclasses import replace
-
     from kerntrace.accounting.compare import compare
     from kerntrace.report.documents import compare_document
 
     if len(sides) < 2 or not all(side.analysis.ok for side in sides):
         return None
-    found = compare(sides[0].analysis, sides[1].analysis)
-    if sizes:
-        found = replace(found, pairs=tuple(pair for pair in found.pairs if pair.a.batch in sizes))
+    found = compare(sides[0].analysis, sides[1].analysis, sizes)
     return compare_document(found) if found.pairs else None
 
 

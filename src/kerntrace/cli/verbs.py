@@ -56,7 +56,7 @@ VERBS = {
                    "figure", "figure"),
     "study": Verb("Repeat the wall-clock study of what CUDA graphs remove, and settle by trace which cost it is.",
                   "study", "study", is_group=True),
-    "calibrate": Verb("Measure this machine's GPU in about two minutes and write a timing profile for predict and roofline.",
+    "calibrate": Verb("Measure this machine's GPU in a few minutes and write a timing profile for predict and roofline.",
                       "calibrate", "calibrate"),
     "doctor": Verb("Look at what recording needs on this machine: each line is ok, a warning, or something to fix.",
                    "doctor", "doctor"),

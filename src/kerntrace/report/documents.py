@@ -232,8 +232,9 @@ def compare_document(comparison: Comparison) -> Json:
         },
         "cells": [
             {
-                "batch": pair.a.batch,
-                "kind": pair.a.kind,
+                "batch": pair.told.batch,
+                "kind": pair.told.kind,
+                "batch_assumed": pair.assumed,
                 "a": cell_json(pair.a),
                 "b": cell_json(pair.b),
                 "delta": {name: {"median": value} for name, value in pair.delta.items()},
@@ -242,7 +243,7 @@ def compare_document(comparison: Comparison) -> Json:
             for pair in pairs
         ],
         "unpaired": [{"side": side, "kind": cell.kind, "batch": cell.batch} for side, cell in comparison.unpaired],
-        "same_work": _over_cells([(pair.a.batch, pair.work) for pair in pairs]),
+        "same_work": _over_cells([(pair.told.batch, pair.work) for pair in pairs]),
     }
 
 

@@ -20,7 +20,7 @@ def compare_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """A row a cell and figure: both medians and their difference."""
     rows = []
     for pair in comparison.pairs:
-        about = {"kind": pair.a.kind, "batch": pair.a.batch}
+        about = {"kind": pair.told.kind, "batch": pair.told.batch}
         counts, terms = (pair.a.counts, pair.b.counts), (pair.a.terms, pair.b.terms)
         rows += [about | _row(name, counts[0][name].median, counts[1][name].median) for name in counts[0]]
         rows += [about | _row(f"{name}_ns", terms[0][name].median, terms[1][name].median) for name in TERMS]
@@ -49,7 +49,10 @@ def show_compare(comparison: Comparison, name_a: str, name_b: str) -> None:
 
 def _show_pair(out: Console, pair: Pair) -> None:
     a, b = pair.a, pair.b
-    out.print(f"[bold]{cell_name(a)}[/]: {verdict(pair)}")
+    out.print(f"[bold]{cell_name(pair.told)}[/]: {verdict(pair)}")
+    if pair.assumed:
+        silent, saying = ("A", "B") if a.batch is None else ("B", "A")
+        out.print(f"{silent} does not say its batch: its steps are taken for {saying}'s, the only ones there", style="yellow")
     made = table(
         f"a step, ms ({len(a.steps)} and {len(b.steps)} steady steps)",
         {
