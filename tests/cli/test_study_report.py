@@ -282,3 +282,16 @@ def test_the_command_reports_a_store(tmp_path: Path) -> None:
     again = kerntrace("study", "report", store, "--json", PYTHONHASHSEED="2")
     assert again.status == 0
     assert again.out == ran.out  # the same to the byte, in another process
+
+
+def test_an_estimate_lies_within_its_own_interval(reported: Report, study: Study) -> None:
+    """Over sessions the estimate is another than that of all repetitions: each must stand beside its own interval."""
+    found = reported(study, "--json").document()
+    decisive = [row["decisive"] for row in found["skus"]]
+    decisive += [effect["decisive"] for cell in found["cells"] for effect in cell["effects"].values()]
+    assert decisive
+    for one in decisive:
+        assert one["interval"]["low"] <= one["estimate_ns"] <= one["interval"]["high"]
+    for claim in found["hypotheses"]:
+        if claim["test"] in ("gap-positive", "kill-switch"):
+            assert claim["interval"][0] <= claim["estimate"] <= claim["interval"][1]

@@ -143,7 +143,7 @@ def exposure_targets(traced: Sequence[TracedFigures], mode: str = "eager") -> li
     if not mine:
         return []
     batch, context = (np.array([getattr(one.place, name) for one in mine]) for name in ("batch", "context"))
-    time = np.array([one.terms["busy"] for one in mine]) / NS_PER_MS
+    time = np.array([one.medians["busy"] for one in mine]) / NS_PER_MS
     return [
         Target(
             f"{name} exposure, {mode}",
@@ -152,7 +152,7 @@ def exposure_targets(traced: Sequence[TracedFigures], mode: str = "eager") -> li
             batch,
             context,
             batch,
-            np.array([getattr(one, name) for one in mine]) / NS_PER_MS,
+            np.array([one.medians[name] for one in mine]) / NS_PER_MS,
             None,
             time,
             f"{mode} busy",

@@ -58,8 +58,7 @@ def all_cross_checks(
 
 def _check(effect: str, a: CrossCheck, b: CrossCheck, cell: CellFigures | None, work: WorkCheck | None) -> GapCheck:
     found = cell.effects.get(effect) if cell else None
-    terms = {name: a.traced.terms[name] - b.traced.terms[name] for name in ("busy", "device_gap")}
-    terms |= {"within": a.traced.within - b.traced.within, "between": a.traced.between - b.traced.between}
+    terms = {name: a.traced.means[name] - b.traced.means[name] for name in ("busy", "within", "between", "device_gap")}
     difference = None
     if cell is not None and found is not None:
         arms = [cell.arms[mode] for mode in (found.a, found.b)]
@@ -87,7 +86,7 @@ def _causes(a: CrossCheck, b: CrossCheck, busy: float, work: WorkCheck | None) -
         causes.append(
             f"different kernels: {work.moved:g} executions a step are in one mode only, GPU busy {busy / 1e6:+.3f} ms"
         )
-    elif abs(busy) > TOLERANCE * a.traced.terms["busy"]:
+    elif abs(busy) > TOLERANCE * a.traced.means["busy"]:
         causes.append(f"GPU busy differs by {busy / 1e6:+.3f} ms a step for the same kernels: clocks, or a warmer cache")
     return tuple(causes) or ("none of the known causes: another state of the host in the traced processes",)
 

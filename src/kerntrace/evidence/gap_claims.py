@@ -44,9 +44,15 @@ def _in_ms(interval: Interval | None) -> Interval | None:
     return Interval(interval.low / NS_PER_MS, interval.high / NS_PER_MS, interval.level, interval.method)
 
 
+def _centre(one: MachineFigures) -> float:
+    """The estimate that `_interval` is around, ns: of sessions' medians, averaged, the median over cells; else of all walls."""
+    return one.session.centre if one.session else one.gap
+
+
 def _told(one: MachineFigures, interval: Interval | None) -> str:
     beside = f" [{interval.low / NS_PER_MS:.3f}, {interval.high / NS_PER_MS:.3f}]" if interval else ""
-    return f"{one.gpu}: {one.gap / NS_PER_MS:.3f} ms{beside} over {one.cells} cells"
+    pooled = f", {one.gap / NS_PER_MS:.3f} ms with all sessions as one sample" if one.session else ""
+    return f"{one.gpu}: {_centre(one) / NS_PER_MS:.3f} ms{beside} over {one.cells} cells{pooled}"
 
 
 def _one_session(figures: list[MachineFigures]) -> str:
@@ -71,14 +77,14 @@ def gap_positive(hypothesis: Hypothesis, evidence: Evidence) -> Finding:
         assert interval is not None  # chosen above
         verdicts.append(by_interval(interval.low > 0, interval.high < 0))
         p_values.append(one.session.p() if one.session else two_sided_p(one.draws) or 1.0)
-    weakest = min(usable, key=lambda one: one.gap)
+    weakest = min(usable, key=_centre)
     interval = _interval(weakest)
     assert interval is not None
     reason = "; ".join(_told(one, _interval(one)) for one in usable) + f" ({interval.method})" + _one_session(usable)
     return Finding(
         hypothesis,
         combined(verdicts),
-        weakest.gap / NS_PER_MS,
+        _centre(weakest) / NS_PER_MS,
         "ms",
         "derived",
         _in_ms(interval),
@@ -103,14 +109,14 @@ def kill_switch(hypothesis: Hypothesis, evidence: Evidence) -> Finding:
         verdicts.append(by_interval(p_within < ALPHA, p_beyond < ALPHA))
         p_values.append(p_beyond if verdicts[-1] is Verdict.CONTRADICTS else p_within)
     verdict = combined(verdicts)
-    widest = max(figures, key=lambda one: abs(one.gap))
+    widest = max(figures, key=lambda one: abs(_centre(one)))
     interval = _interval(widest, 0.9)
     reason = f"margin {margin / NS_PER_MS:g} ms; " + "; ".join(_told(one, _interval(one, 0.9)) for one in figures)
     decisive = min(p_values) if verdict is Verdict.CONTRADICTS else max(p_values)
     return Finding(
         hypothesis,
         verdict,
-        widest.gap / NS_PER_MS,
+        _centre(widest) / NS_PER_MS,
         "ms",
         "derived",
         _in_ms(interval),

@@ -1,4 +1,7 @@
-"""A traced cell's ledger in medians, with the host-exposed time within the step and between steps apart. Room: evidence."""
+"""A traced cell's ledger, with the host-exposed time within the step and between steps apart. Room: evidence.
+
+Means stand beside subtractions, which are means over the steps of a call; medians tell what a typical step is like.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ class TracedFigures:
 
     Attributes:
         steps: steady steps.
-        terms: medians of wall, busy, host_exposed, device_gap, profiler, unattributed and the three parts of host_exposed.
-        within, between: medians of host_exposed inside the step and in its last gap.
-        wall_interval: of the median wall.
+        means: of wall, busy, host_exposed, its three parts, device_gap, profiler, unattributed, and of `within` and `between`,
+            which are host_exposed inside the step and in its last gap. medians: of the same.
+        wall_interval: of the mean wall.
         within_share: the share of all host-exposed time that lies within steps; None where there is none.
-        values: the same terms, (steps,), with `within` and `between`.
+        values: the same, (steps,).
         phases: exposed host time by phase, mean.
         pairs, beside: (repetitions, 2) ns, walls of traced calls, and of untraced ones timed beside them.
     """
@@ -38,9 +41,8 @@ class TracedFigures:
     tokens: int
     steps: int
     kernels: tuple[float, float, float]
-    terms: dict[str, float]
-    within: float
-    between: float
+    means: dict[str, float]
+    medians: dict[str, float]
     within_share: float | None
     wall_interval: Interval | None
     values: dict[str, Floats]
@@ -74,7 +76,7 @@ def _figures(place: Place, mode: str, group: list[TracedCell], seed: int, resamp
             phases[phase] += weight * ns
         for kind, count in one.step_kinds.items():
             kinds[kind] += count
-    draws = median_draws(values["wall"], resamples, seed, "traced wall", place.host, place.batch, place.context, mode)
+    draws = mean_draws(values["wall"], resamples, seed, "traced wall", place.host, place.batch, place.context, mode)
     exposed = float(values["within"].sum() + values["between"].sum())
     return TracedFigures(
         place,
@@ -82,9 +84,8 @@ def _figures(place: Place, mode: str, group: list[TracedCell], seed: int, resamp
         group[0].tokens,
         int(steps.sum()),
         (float(np.median(kernels)), float(kernels.min()), float(kernels.max())),
-        {name: float(np.median(part)) for name, part in values.items() if name not in ("within", "between")},
-        float(np.median(values["within"])),
-        float(np.median(values["between"])),
+        {name: float(part.mean()) for name, part in values.items()},
+        {name: float(np.median(part)) for name, part in values.items()},
         float(values["within"].sum()) / exposed if exposed > 0 else None,
         of_draws(draws, METHOD),
         values,
@@ -102,11 +103,11 @@ def sum_of(parts: Iterable[Floats]) -> Floats:
     return total
 
 
-def median_draws(values: Floats, resamples: int, seed: int, *names: object) -> Floats:
-    """Resampled medians of a sample, (resamples,)."""
+def mean_draws(values: Floats, resamples: int, seed: int, *names: object) -> Floats:
+    """Resampled means of a sample, (resamples,)."""
     picked = stream(seed, *names).integers(0, len(values), (resamples, len(values)))
-    medians: Floats = np.median(values[picked], axis=1)
-    return medians
+    means: Floats = values[picked].mean(axis=1)
+    return means
 
 
 def _joined(tables: Sequence[dict[str, tuple[int, ...]]], name: str) -> Floats:

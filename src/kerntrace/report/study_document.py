@@ -17,7 +17,7 @@ from kerntrace.evidence.machines import MachineFigures
 from kerntrace.evidence.published import Reference
 from kerntrace.evidence.study_evidence import Evidence, Machine
 from kerntrace.report.study_attribution import accuracy_rows, contest_rows, regression_rows, trend_rows
-from kerntrace.report.study_figures import at, fraction, interval_json, ns, session_json
+from kerntrace.report.study_figures import at, decisive_json, fraction, interval_json, ns, session_json
 from kerntrace.report.study_traces import cross_check_rows, gap_check_rows, work_rows
 
 Json = dict[str, Any]
@@ -141,6 +141,7 @@ def effect_json(one: EffectFigures) -> Json:
         "percentile": interval_json(one.percentile),
         "hierarchical": interval_json(one.hierarchical),
         "session": session_json(one.session),
+        "decisive": decisive_json(one.estimate, one.session, one.hierarchical, one.percentile),
         "hodges_lehmann_ns": ns(one.hodges_lehmann),
         "hodges_lehmann_interval": interval_json(one.hodges_lehmann_interval),
         "benefit": fraction(one.benefit),
@@ -166,6 +167,7 @@ def machine_json(one: MachineFigures) -> Json:
         "percentile": interval_json(one.percentile),
         "hierarchical": interval_json(one.hierarchical),
         "session": session_json(one.session),
+        "decisive": decisive_json(one.gap, one.session, one.hierarchical, one.percentile),
         "over_cells": interval_json(one.over_cells),
         "benefit_median_of_ratios": fraction(one.benefit_median_of_ratios),
         "benefit_median_of_ratios_interval": interval_json(one.benefit_median_of_ratios_interval, fraction),

@@ -39,6 +39,19 @@ def session_json(one: SessionEstimate | None) -> Json | None:
     return {"centre": ns(one.centre), "degrees_of_freedom": fraction(one.free), **found}
 
 
+def decisive_json(estimate: float, session: SessionEstimate | None, *others: Interval | None) -> Json:
+    """The estimate that stands for an effect, with the interval around that estimate.
+
+    Over sessions, where there are several, each session counts as one: the estimate is then another than that of all
+    repetitions as one sample, and may lie outside its interval.
+
+    Args:
+        estimate: of all repetitions. others: intervals around it, the first known one is taken.
+    """
+    found = interval_json(session.interval()) if session else next((interval_json(one) for one in others if one), None)
+    return {"estimate_ns": ns(session.centre if session else estimate), "interval": found}
+
+
 def at(place: Place) -> Json:
     """Where a figure belongs."""
     return {"host": place.host, "batch": place.batch, "context": place.context}

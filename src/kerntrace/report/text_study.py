@@ -14,7 +14,7 @@ from kerntrace.evidence.finding import Finding, Verdict
 from kerntrace.evidence.machines import PUBLISHED
 from kerntrace.evidence.study_evidence import Evidence, Machine
 from kerntrace.report.text import console, printable, table
-from kerntrace.report.text_study_parts import between, in_ms, percent, show_accuracy, show_attribution
+from kerntrace.report.text_study_parts import between, in_ms, of_sessions, percent, show_accuracy, show_attribution
 from kerntrace.report.text_study_traces import show_traces
 from kerntrace.units import NS_PER_MS, ms
 
@@ -151,7 +151,7 @@ def _show_effect(out: Console, machine: Machine, effect: str) -> None:
             "medians": "right",
             "repetitions 95 %": "left",
             "by session 95 %": "left",
-            "sessions 95 %": "left",
+            "mean of sessions 95 %": "left",
             "Hodges-Lehmann": "right",
             "HL 95 %": "left",
             "benefit": "right",
@@ -169,7 +169,7 @@ def _effect_row(one: EffectFigures) -> list[str]:
         ms(one.estimate),
         in_ms(one.percentile),
         in_ms(one.hierarchical),
-        in_ms(one.session.interval() if one.session else None),
+        of_sessions(one.session),
         ms(one.hodges_lehmann),
         in_ms(one.hodges_lehmann_interval),
         percent(one.benefit),
@@ -192,7 +192,7 @@ def _show_machines(out: Console, evidence: Evidence) -> None:
             "cells": "right",
             "median": "right",
             "repetitions": "left",
-            "sessions": "left",
+            "mean of sessions": "left",
             "cells 95 %": "left",
             "median of ratios": "right",
             "ratio of medians": "right",
@@ -208,7 +208,7 @@ def _show_machines(out: Console, evidence: Evidence) -> None:
             str(one.cells),
             ms(one.gap),
             in_ms(one.percentile),
-            in_ms(one.session.interval() if one.session else None),
+            of_sessions(one.session),
             in_ms(one.over_cells),
             percent(one.benefit_median_of_ratios),
             percent(one.benefit_ratio_of_medians),

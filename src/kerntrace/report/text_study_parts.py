@@ -12,6 +12,7 @@ from kerntrace.evidence.rivals import FORMULAS, LABELS, RivalFit
 from kerntrace.evidence.study_evidence import Evidence
 from kerntrace.report.text import printable, table
 from kerntrace.stats.interval import Interval
+from kerntrace.stats.sessions import SessionEstimate
 from kerntrace.units import NS_PER_MS, ms
 
 
@@ -25,6 +26,11 @@ def between(one: Interval | None, factor: float = 1.0, decimals: int = 2) -> str
 def in_ms(one: Interval | None) -> str:
     """An interval of nanoseconds in ms."""
     return between(one, 1 / NS_PER_MS, 3)
+
+
+def of_sessions(one: SessionEstimate | None) -> str:
+    """The estimate over sessions with its interval, in ms: it is another than the one over all repetitions."""
+    return f"{ms(one.centre)} {in_ms(one.interval())}" if one else ""
 
 
 def percent(value: float | None) -> str:

@@ -29,7 +29,7 @@ def show_traces(out: Console, evidence: Evidence) -> None:
 
 def _show_checks(out: Console, evidence: Evidence) -> None:
     made = table(
-        "one step by three ways, ms (subtraction derived, trace measured)",
+        "one step by three ways, ms (subtraction derived; trace measured, means over steady steps)",
         dict.fromkeys(("host", "mode"), "left")
         | dict.fromkeys(
             ("batch", "context", "kernels", "subtraction", "traced wall", "ledger", "busy", "within", "between"), "right"
@@ -48,13 +48,14 @@ def _show_checks(out: Console, evidence: Evidence) -> None:
             ms(one.subtraction) if one.subtraction is not None else "-",
             ms(one.traced_wall),
             ms(one.ledger),
-            ms(traced.terms["busy"]),
-            ms(traced.within),
-            ms(traced.between),
-            ms(traced.terms["device_gap"]),
+            ms(traced.means["busy"]),
+            ms(traced.means["within"]),
+            ms(traced.means["between"]),
+            ms(traced.means["device_gap"]),
             f"{one.dilation:.3f}" if one.dilation else "-",
             percent(one.leak),
             one.verdict,
+            one.against_traced.verdict if one.against_traced else "-",
         )
     out.print(made)
     told = (

@@ -51,8 +51,8 @@ def _contest(study: Json, machine: Json) -> Json | None:
 
 def _gaps(machine: Json, cells: Sequence[Json]) -> Series:
     effects = [cell["effects"][GAP] for cell in cells]
-    intervals = [one["session"] or one["hierarchical"] or one["percentile"] for one in effects]
-    values = [one["difference_of_medians_ns"] / NS_PER_MS for one in effects]
+    intervals = [one["decisive"]["interval"] for one in effects]
+    values = [one["decisive"]["estimate_ns"] / NS_PER_MS for one in effects]
     whole = all(intervals)
     said = [
         f"batch {cell['batch']}: {value:.3f} ms"
@@ -139,8 +139,8 @@ def _exposures(rows: Sequence[Json], part: str) -> list[Series]:
     series = []
     for i, context in enumerate(sorted({row["context"] for row in rows})):
         mine = sorted((row for row in rows if row["context"] == context), key=lambda row: int(row["batch"]))
-        values = [row[f"{part}_ns"] / NS_PER_MS for row in mine]
-        label = f"{part}, context {context} (measured)"
+        values = [row["medians_ns"][part] / NS_PER_MS for row in mine]
+        label = f"{part}, context {context} (measured, medians)"
         said = [f"{label}, batch {row['batch']}: {value:.3f} ms" for row, value in zip(mine, values)]
         colour = "#d55e00" if part == "within" else "#0072b2"
         marker = MARKERS[i % len(MARKERS)]

@@ -127,13 +127,13 @@ def _of_machine(study: Json, machine: Json, at: float, what: str, grid: str) -> 
 
 def _effect(cell: Json, what: str) -> float:
     effect = cell["effects"][GAP]
-    return float(effect["benefit"] if what == "benefit" else effect["difference_of_medians_ns"] / NS_PER_MS)
+    return float(effect["benefit"] if what == "benefit" else effect["decisive"]["estimate_ns"] / NS_PER_MS)
 
 
 def _median(row: Json, what: str) -> tuple[float, Json | None]:
     if what == "benefit":
         return row["benefit_median_of_ratios"], row["benefit_median_of_ratios_interval"]
-    return row["gap_median_ns"], row["session"] or row["hierarchical"] or row["percentile"]
+    return row["decisive"]["estimate_ns"], row["decisive"]["interval"]
 
 
 def _references(study: Json, places: dict[str, float | None], what: str) -> list[Series]:
