@@ -154,6 +154,11 @@ def gap_follows_residual(hypothesis: Hypothesis, evidence: Evidence) -> Finding:
     verdict = combined(verdicts)
     against = [p for p, said in zip(p_values, verdicts) if said is Verdict.CONTRADICTS]
     others = [f"{one.predictor}: {_line_told(one)}" for one in of_s if one.target.host == shown.target.host]
+    others += [  # a scheduler's time shows in the trace between steps, where no forward runs
+        f"by trace: {one.target.name}, {one.predictor}: {_line_told(one)}"
+        for one in evidence.regressions
+        if one.target.name.startswith("between exposure") and one.predictor == shown.predictor
+    ]
     return Finding(
         hypothesis,
         verdict,

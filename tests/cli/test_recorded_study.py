@@ -1,0 +1,99 @@
+"""The study recorded on an H200: its report equals a slow count over its raw records, and a replay gives it again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from tests.support.command import kerntrace
+
+STORE = Path(__file__).parents[2] / "traces" / "study-h200"
+TRACED = {(batch, context) for batch in (1, 4, 16, 32) for context in (512, 8192)}
+
+
+def _records(kind: str, store: Path = STORE) -> list[dict[str, Any]]:
+    path = store / "records.jsonl"
+    data = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".jsonl.gz").read_bytes())
+    return [line["record"] for line in map(json.loads, data.splitlines()) if line["kind"] == kind]
+
+
+def _told(kind: str, store: Path) -> set[str]:
+    return {json.dumps(one, sort_keys=True) for one in _records(kind, store)}
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    ran = kerntrace("study", "report", STORE, "--json", "--add", "published", "--resamples", "500")
+    assert ran.status == 0, ran.err
+    return ran.document()
+
+
+def test_it_is_the_whole_grid(document: dict[str, Any]) -> None:
+    assert len(document["cells"]) == 18
+    for cell in document["cells"]:
+        assert {mode: (arm["sessions"], arm["repetitions"]) for mode, arm in cell["steps"].items()} == dict.fromkeys(
+            ("eager", "graph", "graph-nocompile"), (3, 15)
+        )
+
+
+def test_medians_are_those_of_the_raw_walls(document: dict[str, Any]) -> None:
+    walls: dict[tuple[Any, ...], dict[int, int]] = defaultdict(dict)
+    for one in _records("wall"):
+        walls[one["mode"], one["batch"], one["context"], one["session"], one["repetition"]][one["tokens"]] = one["wall_ns"]
+    steps = defaultdict(list)
+    for (mode, batch, context, *_), pair in walls.items():
+        steps[mode, batch, context].append((pair[33] - pair[1]) / 32)
+    for cell in document["cells"]:
+        for mode, arm in cell["steps"].items():
+            assert arm["median_ns"] == pytest.approx(median(steps[mode, cell["batch"], cell["context"]]), abs=0.1)
+
+
+def test_ledgers_close_and_are_those_of_the_traced_steps(document: dict[str, Any]) -> None:
+    traced = {(one["mode"], one["batch"], one["context"]): one for one in _records("traced")}
+    assert len(document["crosscheck"]) == len(traced)
+    for row in document["crosscheck"]:
+        terms = traced[row["mode"], row["batch"], row["context"]]["terms"]
+        sums = {name: sum(values) for name, values in terms.items()}
+        assert sums["wall"] == sum(total for name, total in sums.items() if name != "wall")
+        assert row["traced_wall_ns"] == pytest.approx(sums["wall"] / len(terms["wall"]), abs=0.1)
+        assert row["terms_ns"]["busy"] == pytest.approx(sums["busy"] / len(terms["busy"]), abs=0.1)
+
+
+def test_what_was_not_recorded_is_named(document: dict[str, Any]) -> None:
+    have = {(one["mode"], one["batch"], one["context"]) for one in _records("traced")}
+    asked = {(mode, *shape) for mode in ("eager", "graph", "graph-nocompile") for shape in TRACED}
+    missing = {(one["mode"], one["batch"], one["context"]) for one in document["missing"] if one["what"] == "trace"}
+    assert missing == asked - have
+
+
+def test_graphed_steps_wait_for_no_host(document: dict[str, Any]) -> None:
+    """What the traces settle: eager steps wait inside the forward, replayed ones do not."""
+    for row in document["crosscheck"]:
+        exposed = row["medians_ns"]["within"] + row["medians_ns"]["between"]
+        if row["mode"] == "eager":
+            assert exposed > 0.15 * row["medians_ns"]["wall"]
+            assert row["within_share"] > 0.5
+        else:
+            assert exposed == 0
+
+
+def test_claims_have_verdicts(document: dict[str, Any]) -> None:
+    said = {one["id"]: one["verdict"] for one in document["hypotheses"]}
+    assert said["H1"] == "supports"
+    assert said["H3"] == "not testable"
+    assert said["H5"] == said["KS"] == "contradicts"
+
+
+def test_a_replay_gives_it_again(tmp_path: Path) -> None:
+    ran = kerntrace("study", "run", "--replay", STORE, "-o", tmp_path / "again")
+    assert ran.status in (0, 5), ran.err
+    for kind in ("wall", "traced"):
+        first, again = (
+            {json.dumps(one, sort_keys=True) for one in _records(kind, store)} for store in (STORE, tmp_path / "again")
+        )
+        assert first == again
