@@ -18,6 +18,7 @@ from typing import Any
 
 KERNTRACE = [sys.executable, "-m", "kerntrace"]
 MODES = ("eager", "graph", "graph-nocompile", "compile")
+BUNDLES = "{bundles}"  # stands for the call's directory of bundles
 SHAPE = ["--batch", "1,16", "--context", "512", "--tokens", "33"]
 REPETITIONS = ["--repetitions", os.environ.get("REPETITIONS", "5")]
 
@@ -38,6 +39,11 @@ def cases() -> dict[str, tuple[list[str], int]]:
             ["compare-collectors", "--mode", mode, "--batch", "1", *REPETITIONS, "--json"],
             520,
         )
+        nsys = ["--in-process", "--collector", "nsys", "--batch", "1,16", "--context", "512", "--tokens", "33"]
+        found[f"nsys-{mode}"] = (["profile", "--mode", mode, *nsys, *REPETITIONS, "--recorded", "1", "--json"], 240)
+        report = f"{BUNDLES}/nsys-{mode}"
+        merged = ["--format", "nsys-rep", "--merge", f"{report}.nsys-rep", "-o", f"{BUNDLES}/merged-{mode}.nsys-rep"]
+        found[f"merge-{mode}"] = (["export", f"{report}.ktrace", *merged], 120)  # after nsys-MODE of the same call
     torch = ["--engine", "torch", "--mode", "eager", "--collectors", "native,cupti-python"]
     found["collectors-torch"] = (["compare-collectors", *torch, *REPETITIONS, "--json"], 120)
     return found
@@ -46,7 +52,7 @@ def cases() -> dict[str, tuple[list[str], int]]:
 def run(name: str, out: Path, seconds: float) -> dict[str, Any]:
     """One case: its document, or what it said."""
     arguments, limit = cases()[name]
-    command = [*KERNTRACE, *arguments]
+    command = [*KERNTRACE, *(part.replace(BUNDLES, str(out / "bundles")) for part in arguments)]
     if arguments[0] == "profile":
         command += ["-o", str(out / "bundles" / f"{name}.ktrace"), "--force"]
     if arguments[0] == "compare-collectors":
