@@ -57,9 +57,12 @@ def _watch(worker: Any, recorder: Recorder) -> None:
         return
     import vllm
 
+    from kerntrace.engines.vllm_phases import wanted, watch_phases
     from kerntrace.engines.vllm_steps import version_of, watch_worker
 
     watch_worker(worker, version_of(vllm), recorder)
+    if wanted():
+        watch_phases(worker, recorder)
 
 
 def _synchronize() -> None:

@@ -19,7 +19,7 @@ class EngineSpec:
         context: tokens of a prompt.
         tokens: tokens generated for each sequence.
         multiprocess: the engine launches kernels in a process of its own (vLLM's default) instead of in its caller's.
-        nvtx_scopes: the engine's own NVTX ranges, which cost host time.
+        nvtx_scopes: ranges of the engine's own and around the parts of its iteration, which cost host time.
         hooks: `module.Class` of the object that is called where kernels are launched; None for an untouched engine.
         kv_cache_bytes: memory for keys and values; None leaves it to the engine.
         memory_share: share of the GPU's memory that the engine may take; None leaves it to the engine.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kerntrace.engines.protocol import EngineSpec
+from kerntrace.engines.vllm_phases import SCOPES
 from kerntrace.engines.vllm_steps import OLDEST, version_of
 from kerntrace.errors import KerntraceError, UsageError
 
@@ -30,7 +31,7 @@ def environment(spec: EngineSpec) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": "WARNING",
     }
     if spec.nvtx_scopes:
-        said["VLLM_NVTX_SCOPES_FOR_PROFILING"] = "1"
+        said[SCOPES] = "1"
     if spec.weights == "dummy":
         said["HF_HUB_OFFLINE"] = "1"
     return said

@@ -18,17 +18,18 @@ from kerntrace.stats.regression import Line, line
 from kerntrace.units import NS_PER_MS, NS_PER_US
 
 _PARTS = (
+    ("core", r"core step|input queue"),
     ("schedule", r"schedul|allocate|get_computed_blocks"),
-    ("prepare inputs", r"prepar|preprocess|input|update_states|metadata"),
+    ("prepare inputs", r"prepar|preprocess|input|update.states|metadata"),
     ("sample", r"sampl|logits|bookkeep"),
-    ("output", r"output|postprocess|detoken|update_from"),
+    ("output", r"output|postprocess|detoken|update.from"),
     ("forward", r"forward|execute step|execute_model|model|kerntrace\.step"),
     ("synchronise", r"^cu\w*synchronize|^cudaMemcpy|^cuMemcpy"),
     ("no range", r"^\(no range\)$"),
 )
 OTHER = "other"
 PARTS = (*(part for part, _ in _PARTS), OTHER)
-RESIDUAL_PARTS = ("schedule", "prepare inputs", "sample", "output")
+RESIDUAL_PARTS = ("core", "schedule", "prepare inputs", "sample", "output")
 
 
 def part_of(phase: str) -> str:
