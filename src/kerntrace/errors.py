@@ -12,6 +12,7 @@ ASKED_WRONGLY = 2
 REFUSED = 3
 CONTRADICTED = 4
 INCONCLUSIVE = 5
+INTERRUPTED = 130
 
 
 class KerntraceError(Exception):
@@ -47,3 +48,9 @@ class RefusedError(KerntraceError):
     """The trace was read, but an integrity rule forbids the figure that was asked for."""
 
     exit_code = REFUSED
+
+
+class StoppedError(KerntraceError):
+    """The user stopped it."""
+
+    exit_code = INTERRUPTED

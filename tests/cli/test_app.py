@@ -142,7 +142,7 @@ def test_an_interrupt_is_not_called_a_defect(monkeypatch: pytest.MonkeyPatch, ca
 
     monkeypatch.setattr("kerntrace.cli.options.open_trace", fail)
     assert app.run(["check", "x"]) == 130
-    assert "defect" not in capsys.readouterr().err
+    assert capsys.readouterr().err == "kerntrace: interrupted\n"
 
 
 def test_our_own_mistake_is_called_one_and_fits_a_line(

@@ -59,6 +59,23 @@ def test_arrows_lead_from_a_launch_to_each_of_its_nodes(tmp_path: Path) -> None:
     assert max(len(event.flow_ids) for event in found) == 12
 
 
+def test_a_slice_says_its_step_or_the_id_of_its_launch(tmp_path: Path) -> None:
+    trace = decode_run().build()
+    abouts: dict[int, str] = {}
+    tracks: dict[int, str] = {}
+    told: dict[str, list[tuple[str, int]]] = {}
+    for packet in packets(trace, tmp_path):
+        abouts |= {entry.iid: entry.name for entry in packet.interned_data.debug_annotation_names}
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor.name
+        for note in packet.track_event.debug_annotations:
+            told.setdefault(tracks[packet.track_event.track_uuid], []).append((abouts[note.name_iid], note.int_value))
+    assert told["steps"] == [("step", number) for number in range(len(told["steps"]))]
+    calls = trace.api_calls
+    assert told["CUDA API 70"] == [("correlation", id) for id in calls.ints("correlation_id").tolist()]
+    works = sorted([*trace.kernels.ints("correlation_id").tolist(), *trace.memops.ints("correlation_id").tolist()])
+    assert sorted(told["stream 7"]) == [("correlation", id) for id in works]
+
+
 def test_hostile_names_are_only_names(tmp_path: Path) -> None:
     names = {e.name for packet in packets(hostile_run().build(), tmp_path) for e in packet.interned_data.event_names}
     assert "<script>alert(1)</script>" in names

@@ -21,7 +21,7 @@ from kerntrace.errors import UsageError
 from kerntrace.export.findings import find, total_by_name
 from kerntrace.export.formats import Export
 from kerntrace.export.nsys_report import make_report
-from kerntrace.export.write import write_export, write_merged
+from kerntrace.export.write import Order, write_export, write_merged
 from kerntrace.trace.bundle import read_bundle
 from kerntrace.trace.model import Trace
 
@@ -131,7 +131,7 @@ def test_gpu_gaps_is_our_idle(case: tuple[Trace, Path]) -> None:
 def test_a_report_and_its_sqlite_are_a_pair(tmp_path: Path) -> None:
     trace = read_bundle(TRACES / "h200-native-graph.ktrace")
     analysis = analyse(trace, Question())
-    written = write_export("nsys-rep", Export(trace, find(analysis), analysis), tmp_path / "t.nsys-rep")
+    written = write_export(Order("nsys-rep", tmp_path / "t.nsys-rep"), Export(trace, find(analysis), analysis))
     assert [path.name for path in written] == ["t.nsys-rep", "t.sqlite"]
     assert written[1].stat().st_mtime_ns > written[0].stat().st_ctime_ns
     out = nsys("stats", "--format=csv", "-r", "cuda_gpu_kern_sum", written[0], cwd=tmp_path)
@@ -170,5 +170,5 @@ def test_nothing_is_merged_into_a_report_of_another_run(tmp_path: Path) -> None:
     if not (tmp_path / "other.nsys-rep").is_file():
         pytest.skip("this nsys records nothing here")
     with pytest.raises(UsageError, match="not a report of the run"):
-        write_merged("nsys-rep", export, tmp_path / "other.nsys-rep", tmp_path / "merged.nsys-rep")
+        write_merged(Order("nsys-rep", tmp_path / "merged.nsys-rep"), export, tmp_path / "other.nsys-rep")
     assert not (tmp_path / "merged.nsys-rep").exists()

@@ -22,7 +22,7 @@ from tests.trace.make_frozen import frozen
 from kerntrace.accounting.analysis import Question, analyse
 from kerntrace.accounting.summary import phases_of
 from kerntrace.errors import KerntraceError, UnreadableError, UsageError
-from kerntrace.report.documents import step_rows
+from kerntrace.report.step_rows import step_rows
 from kerntrace.trace import bundle
 from kerntrace.trace.builder import sorted_table
 from kerntrace.trace.bundle import is_bundle, read_bundle, write_bundle

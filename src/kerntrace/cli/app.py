@@ -12,7 +12,7 @@ import typer
 from kerntrace import __version__
 from kerntrace.cli.say import complain
 from kerntrace.cli.verbs import Verbs
-from kerntrace.errors import ASKED_WRONGLY, FAILED, KerntraceError
+from kerntrace.errors import ASKED_WRONGLY, FAILED, INTERRUPTED, KerntraceError
 
 app = typer.Typer(
     cls=Verbs,
@@ -59,7 +59,7 @@ def run(arguments: list[str] | None = None) -> int:
         _abandon_stdout()
         return FAILED
     except KeyboardInterrupt:
-        return complain(130, "interrupted")
+        return complain(INTERRUPTED, "interrupted")
     except MemoryError:
         if debug:
             traceback.print_exc()
@@ -93,7 +93,7 @@ def _other(error: Exception) -> int:
         print(error, file=sys.stderr)
         return ASKED_WRONGLY
     if kind == "Abort":
-        return complain(130, "interrupted")
+        return complain(INTERRUPTED, "interrupted")
     message = getattr(error, "format_message", None)
     if message is not None:
         context = getattr(error, "ctx", None)

@@ -51,16 +51,17 @@ def export(
     """Write a trace, and what was found in it, for Nsight Systems, Perfetto, pandas, DuckDB or a spreadsheet."""
     from kerntrace.accounting.analysis import Question, analyse
     from kerntrace.export.output import default_name
-    from kerntrace.export.write import format_of, refuse_export, write_export, write_merged
+    from kerntrace.export.write import Order, format_of, refuse_export, write_export, write_merged
 
     chosen = format_of(format_)
     target = output if output is not None else default_name(trace, chosen.ending)
-    refuse_export(format_, target, force)
+    order = Order(format_, target, force, merge)
+    refuse_export(order, trace)
     opened = open_trace(trace, json_limit, verify=True)
     with working(f"accounting for {trace.name}"):
         made = _export(analyse(opened, Question(device, pid, step_range)), steps, trace.name)
     with working(f"writing {target.name}"):
-        written = write_export(format_, made, target) if merge is None else write_merged(format_, made, merge, target)
+        written = write_export(order, made) if merge is None else write_merged(order, made, merge)
     for path in written:
         say(_told(path))
     if made.findings.reason:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kerntrace.cli.say import say
-from kerntrace.errors import DONE, KerntraceError, UsageError
+from kerntrace.errors import DONE, INTERRUPTED, KerntraceError, UsageError
 
 if TYPE_CHECKING:
     from kerntrace.study.capacity import Capacity
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kerntrace.study.site import Site
     from kerntrace.study.store import Store
 
-INTERRUPTED = 130
 Named = Annotated[
     str | None, typer.Argument(metavar="STUDY", help="Preset (h200-paper, quick) or STUDY.toml.", show_default=False)
 ]

@@ -10,6 +10,8 @@ import typer
 import typer.core
 import typer.main
 
+from kerntrace.errors import StoppedError
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:
@@ -86,6 +88,12 @@ class Verbs(typer.core.TyperGroup):
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 110} | verb.settings
         alone.command(cmd_name, context_settings=settings)(function)
         return typer.main.get_command(alone)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # else typer would end with a status and no word
+            raise StoppedError("interrupted") from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         self.commands = dict.fromkeys(self.verbs, None)  # type: ignore[assignment]  # only names: what it looks among for a near miss

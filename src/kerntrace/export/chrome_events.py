@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from kerntrace.export.correlations import Correlations
 from kerntrace.export.counters import Counter, count_operations
 from kerntrace.export.json_text import Part, TextColumn, field, joined, microseconds, quoted, whole
-from kerntrace.export.shift import shift_of
+from kerntrace.export.shift import sane, shift_of
 from kerntrace.trace.launches import join_launches
 from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Ints, Mask, Table
@@ -52,7 +52,7 @@ class EventWriter:
     def _work(self, table: Table, part: slice, name: list[Part], fields: list[Part]) -> pa.Array:
         """Device work: on the track of its stream, in the process of its device."""
         known = table.valid("start_ns")[part] & table.valid("end_ns")[part]
-        start, end = table.ints("start_ns")[part], table.ints("end_ns")[part]
+        start, end = sane(table.ints("start_ns")[part]), sane(table.ints("end_ns")[part])
         device = _device(table, part)
         first = ['{"device":', pc.if_else(pc.equal(device, NO_DEVICE), "null", device)]
         more = [_field(table, "context", "context_id", part)] if "context_id" in table.schema.names else []
@@ -85,7 +85,7 @@ class EventWriter:
 
     def _host(self, table: Table, part: slice, category: list[Part], name: pa.Array, arguments: list[Part]) -> pa.Array:
         """What a host thread did; without a duration where it had not ended."""
-        start, end = table.ints("start_ns")[part], table.ints("end_ns")[part]
+        start, end = sane(table.ints("start_ns")[part]), sane(table.ints("end_ns")[part])
         ended = pa.array(table.valid("end_ns")[part])
         dur = joined([',"dur":', microseconds(np.maximum(end - start, 0))])
         times = [',"ts":', microseconds(np.maximum(start + self.shift, 0)), pc.if_else(ended, dur, "")]
@@ -107,7 +107,7 @@ class EventWriter:
             yield self._arrow("s", begins, part, _thread(begins, part))
 
     def _arrow(self, phase: str, table: Table, part: slice, track: list[Part]) -> pa.Array:
-        ts = microseconds(np.maximum(table.ints("start_ns")[part] + self.shift, 0))
+        ts = microseconds(np.maximum(sane(table.ints("start_ns")[part]) + self.shift, 0))
         head = f',\n{{"ph":"{phase}","cat":"ac2g","name":"ac2g","id":'
         return joined([head, whole(self._ids.numbers(table)[part]), *track, ',"ts":', ts, "}"])
 

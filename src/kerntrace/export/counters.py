@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kerntrace.export.shift import sane
 from kerntrace.trace.launches import join_launches
 from kerntrace.trace.model import Trace
 from kerntrace.trace.operations import operations_of
@@ -34,13 +35,14 @@ def count_operations(trace: Trace) -> list[DeviceCounters]:
     for table, mine in ((trace.kernels, ops.is_kernel), (trace.memops, ~ops.is_kernel)):
         device[mine] = table.ints("device_id", null=-1)[ops.row[mine]]
     calls = trace.api_calls.ints("start_ns") if len(trace.api_calls) else np.zeros(1, np.int64)
-    launched = np.where(ops.launch >= 0, calls[ops.launch], ops.start)
+    began, ended = sane(ops.start), sane(ops.end)
+    launched = np.where(ops.launch >= 0, sane(calls[ops.launch]), began)
     found = []
     for number in np.unique(device).tolist():
         mine = device == number
-        start = ops.start[mine]
+        start = began[mine]
         waiting = _count(np.minimum(launched[mine], start), start)
-        found.append(DeviceCounters(number, waiting, _count(start, np.maximum(ops.end[mine], start))))
+        found.append(DeviceCounters(number, waiting, _count(start, np.maximum(ended[mine], start))))
     return found
 
 

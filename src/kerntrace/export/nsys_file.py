@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,7 +26,7 @@ class NsysFile:
     def __init__(self, path: Path) -> None:
         from adbc_driver_sqlite import dbapi
 
-        self._connection = dbapi.connect(f"file:{quote(str(path.absolute()))}", autocommit=True)
+        self._connection = dbapi.connect(f"file:{quote(os.fsencode(path.absolute()))}", autocommit=True)
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "encoding = 'UTF-8'"):
             self._run(f"PRAGMA {pragma}")
         self._run("BEGIN")
@@ -37,9 +39,11 @@ class NsysFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self._run("COMMIT")
-        self._connection.close()
+        try:
+            if kind is None:
+                self._run("COMMIT")
+        finally:
+            self._connection.close()
 
     def add(self, table: str, columns: Mapping[str, Any], rows: int, only: Mask | None = None) -> None:
         """Add rows to a table.
@@ -63,12 +67,34 @@ class NsysFile:
             self._ingest(table, {name: pa.array(values) for name, values in kept.items()})
 
     def _ingest(self, table: str, columns: Mapping[str, pa.Array]) -> None:
-        with closing(self._connection.cursor()) as cursor:
+        with _said_plainly(), closing(self._connection.cursor()) as cursor:
             cursor.adbc_ingest(table, pa.table(dict(columns)), mode="append")
 
     def _run(self, statement: str) -> None:
-        with closing(self._connection.cursor()) as cursor:
+        with _said_plainly(), closing(self._connection.cursor()) as cursor:
             cursor.execute(statement)
+
+
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """Errors of ADBC as what they are: Ctrl-C, which it tells as a statement that cannot be cancelled, or no room to write.
+
+    Raises:
+        KeyboardInterrupt: if the user interrupted a statement.
+        OSError: if the file cannot be written.
+    """
+    from adbc_driver_manager import Error
+
+    try:
+        yield
+    except Error as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        if "disk is full" in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        if "disk I/O error" in str(error):
+            raise OSError(errno.EIO, os.strerror(errno.EIO)) from None
+        raise
 
 
 def _part(value: Any, part: Any, size: int) -> pa.Array:

@@ -20,7 +20,7 @@ from kerntrace.ingest.nsys_report import export_report
 from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Ints
 
-SQLITE = ".sqlite"
+SQLITE, REPORT = ".sqlite", ".nsys-rep"
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 
 
@@ -58,8 +58,6 @@ def merge_text(trace: Trace, findings: Findings, report: Path, text: Path, folde
     """
     if findings.reason:
         raise UsageError(f"there is nothing to merge: {findings.reason}", "See what kerntrace check says.")
-    if not report.is_file():
-        raise UsageError(f"--merge {report}: there is no such file", "Name the .nsys-rep that the trace was imported from.")
     exported = folder / "report.sqlite"
     export_report(report, exported)
     write_findings_nvtxt(findings, text, _offset(trace, exported, report))

@@ -18,7 +18,7 @@ from kerntrace.export.findings import Findings
 from kerntrace.export.json_text import TextColumn, bytes_of, joined, whole
 from kerntrace.export.lanes import told
 from kerntrace.export.shift import shift_of
-from kerntrace.export.timeline import Row, device_rows, finding_rows, host_rows, processes_of
+from kerntrace.export.timeline import Row, finding_rows, processes_of, rows_of
 from kerntrace.trace.model import Trace
 
 _LONGEST = 400  # characters of a name that a person reads
@@ -28,7 +28,7 @@ _UNNAMED = '"(unnamed)"'
 
 def write_nvtxt(trace: Trace, findings: Findings, path: Path) -> None:
     """Write the whole trace, for a report of its own. Times are rebased: ImportNvtxt loses nanoseconds of large ones."""
-    rows = [*finding_rows(findings), *device_rows(trace), *host_rows(trace)]
+    rows = list(rows_of(trace, findings))
     processes = [(process.number, process.title) for process in processes_of(trace, findings)]
     _write(path, "Manual", processes, rows, shift_of(trace).ns)
 
@@ -39,7 +39,7 @@ def write_findings_nvtxt(findings: Findings, path: Path, offset: int) -> None:
     Args:
         offset: the report's time (ns) at time 0 of the trace.
     """
-    rows = list(finding_rows(findings))
+    rows = [row._replace(thread=number) for number, row in enumerate(finding_rows(findings), 1000)]
     numbers = sorted({row.process for row in rows})
     _write(path, "Relative", [(number, "kerntrace") for number in numbers], rows, offset)
 

@@ -48,6 +48,23 @@ def refuse_to_overwrite(path: Path, force: bool, *, inside: Collection[str] | No
         raise UsageError(f"{path} holds something else than an export, so it is not replaced", "Choose another name with -o.")
 
 
+def refuse_to_harm(path: Path, source: Path) -> None:
+    """Stop where writing would change what the export is made of, which not even --force asks for.
+
+    Raises:
+        UsageError: if the path is the source or lies in it.
+    """
+    try:
+        there, whole = path.resolve(), source.resolve()
+        same = path.exists() and path.samefile(source)
+    except (OSError, ValueError, RuntimeError):  # what is not there, or not reachable, is told where it is opened
+        return
+    if same or there == whole:
+        raise UsageError(f"{path} is what this export reads, so it is not replaced", "Choose another name with -o.")
+    if whole in there.parents:
+        raise UsageError(f"{path} lies in {source}, which this export reads", "Choose another place with -o.")
+
+
 @contextmanager
 def draft_folder(path: Path) -> Iterator[Path]:
     """A private folder beside `path`, in which the export is made; it is gone afterwards, whatever happens.
@@ -69,9 +86,7 @@ def draft_folder(path: Path) -> Iterator[Path]:
 
 
 def put(draft: Path, path: Path) -> None:
-    """Give a finished draft its name; a directory of that name, which may be replaced, goes first."""
-    if draft.is_dir():
-        draft.chmod(0o755)
-        if path.is_dir():
-            shutil.rmtree(path)
+    """Give a finished draft its name; a directory of that name, which may be replaced, goes to the drafts first."""
+    if draft.is_dir() and path.is_dir():
+        os.replace(path, Path(tempfile.mkdtemp(dir=draft.parent)) / "replaced")
     os.replace(draft, path)

@@ -1,10 +1,12 @@
-"""A trace as Perfetto's own protobuf, through the `perfetto` package: no JSON limits, proper nesting, arrows to every node.
+"""A trace as Perfetto's own protobuf: no JSON limits, proper nesting, arrows to every node. Room: export.
 
-Room: export. Schema: https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent).
+Tracks and names go through the `perfetto` package's classes, slices and counters through `perfetto_wire`.
+Schema: https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -15,15 +17,15 @@ from kerntrace.errors import UsageError
 from kerntrace.export.counters import Counter, count_operations
 from kerntrace.export.findings import Findings
 from kerntrace.export.lanes import told
+from kerntrace.export.perfetto_packets import ABOUTS, SEQUENCE, Arrows, Slices, counter_packets, slice_packets
 from kerntrace.export.shift import shift_of
-from kerntrace.export.timeline import GPU_PROCESS, Row, device_rows, finding_rows, host_rows, processes_of
-from kerntrace.trace.launches import join_launches
+from kerntrace.export.stretches import Index
+from kerntrace.export.timeline import Row, gpu_process, processes_of, rows_of
 from kerntrace.trace.model import Trace
 
-_PACKETS = 4096  # a block of the file
-_SEQUENCE = 1
-_CLEARED, _NEEDS = 1, 2  # TracePacket.SequenceFlags: incremental state cleared, and needed
-_BEGIN, _END, _COUNTER = 1, 2, 4  # TrackEvent.Type
+_AT_A_TIME = 1 << 16  # packets, so that what is in the making stays small
+_NAMES = 256  # that are told at a time
+_CLEARED = 1  # TracePacket.SequenceFlags: incremental state cleared
 _EXPLICIT = 3  # TrackDescriptor.ChildTracksOrdering
 _UNNAMED = "(unnamed)"
 _LONGEST = 20_000  # characters of a name: more than any C++ template has
@@ -47,66 +49,58 @@ def write_perfetto(trace: Trace, findings: Findings, path: Path) -> None:
 
 
 class _Writing:
-    """Writes packets in blocks. Names go by number after their first use."""
+    """Writes a track at a time. Names go by number, told before their first use."""
 
     def __init__(self, trace: Trace, file: IO[bytes], block_type: Any) -> None:
         self.trace = trace
         self.shift = shift_of(trace).ns
         self._file = file
         self._type = block_type
-        self._block = block_type()
         self._names: dict[str, int] = {}
         self._tracks = 0
-        self._arrows = _Arrows(trace)
+        self._arrows = Arrows(trace)
 
     def write(self, findings: Findings) -> None:
-        self._packet().sequence_flags = _CLEARED
+        self._begin()
         processes = {}
         for place, (number, title) in enumerate(processes_of(self.trace, findings)):
             processes[number] = self._track(title, place=place)
-        for place, row in enumerate((*finding_rows(findings), *device_rows(self.trace), *host_rows(self.trace))):
+        for place, row in enumerate(rows_of(self.trace, findings)):
             self._row(row, self._track(row.title, processes[row.process], place))
         for found in count_operations(self.trace):
-            process = processes[GPU_PROCESS + max(found.device, 0)]
+            process = processes[gpu_process(found.device)]
             self._count(found.waiting, self._track("launched, not started", process, 5, is_counter=True))
             self._count(found.running, self._track("running", process, 6, is_counter=True))
-        self._flush()
 
     def _row(self, row: Row, track: int) -> None:
         """The events of a track, in the order in which they nest."""
-        names = [self._name(value) for value in row.name.values]
-        names.append(self._name(_UNNAMED))
+        names = self._numbers((*row.name.values, _UNNAMED))
         of, begins = told(row.start, row.end)
-        time = np.where(begins, row.start[of], row.end[of]) + self.shift
-        columns = (time, begins, row.name.codes[of], row.payload[of], row.source[of])
-        about = "step" if row.what == "finding" else "payload" if row.what == "range" else "correlation"
-        for at, opens, code, payload, source in zip(*(column.tolist() for column in columns)):
-            packet = self._packet(at)
-            event = packet.track_event
-            event.track_uuid = track
-            event.type = _BEGIN if opens else _END
-            if not opens:
-                continue
-            event.name_iid = names[code]
-            if payload >= 0:
-                note = event.debug_annotations.add()
-                note.name = about
-                note.int_value = payload
-            if row.what == "work" and (arrow := self._arrows.ending[source]):
-                event.terminating_flow_ids.append(arrow)
-            elif row.what == "call":
-                event.flow_ids.extend(self._arrows.leaving(source))
+        for low in range(0, len(of), _AT_A_TIME):
+            part = slice(low, low + _AT_A_TIME)
+            chosen, opens = of[part], begins[part]
+            time = np.where(opens, row.start[chosen], row.end[chosen]) + self.shift
+            slices = Slices(time, opens, names[row.name.codes[chosen]], row.payload[chosen])
+            self._file.write(slice_packets(slices, row.what, track, self._arrows.of(row.what, row.source[chosen], opens)))
 
     def _count(self, counter: Counter, track: int) -> None:
-        for at, value in zip((counter.time + self.shift).tolist(), counter.value.tolist()):
-            event = self._packet(at).track_event
-            event.track_uuid = track
-            event.type = _COUNTER
-            event.counter_value = value
+        for low in range(0, len(counter.time), _AT_A_TIME):
+            part = slice(low, low + _AT_A_TIME)
+            self._file.write(counter_packets(counter.time[part] + self.shift, counter.value[part], track))
+
+    def _begin(self) -> None:
+        """The packet that clears what is known by number, and tells what the numbers of slices are about."""
+        block = self._type()
+        packet = self._packet(block)
+        packet.sequence_flags = _CLEARED
+        for number, about in enumerate(ABOUTS, 1):
+            packet.interned_data.debug_annotation_names.add(iid=number, name=about)
+        self._file.write(block.SerializeToString())
 
     def _track(self, title: str, parent: int = 0, place: int = 0, *, is_counter: bool = False) -> int:
         self._tracks += 1
-        described = self._packet().track_descriptor
+        block = self._type()
+        described = self._packet(block).track_descriptor
         described.uuid = self._tracks
         described.name = title[:_LONGEST]
         described.sibling_order_rank = place
@@ -115,44 +109,26 @@ class _Writing:
             described.parent_uuid = parent
         if is_counter:
             described.counter.unit_name = "operations"
+        self._file.write(block.SerializeToString())
         return self._tracks
 
-    def _name(self, text: str) -> int:
-        number = self._names.get(text)
-        if number is None:
-            number = self._names[text] = len(self._names) + 1
-            entry = self._packet().interned_data.event_names.add()
-            entry.iid, entry.name = number, text[:_LONGEST]
-        return number
+    def _numbers(self, names: Iterable[str]) -> Index:
+        """The number of each name; those that have none yet get one, which is told."""
+        numbers = []
+        block = self._type()
+        for name in names:
+            number = self._names.get(name)
+            if number is None:
+                number = self._names[name] = len(self._names) + 1
+                self._packet(block).interned_data.event_names.add(iid=number, name=name[:_LONGEST])
+                if len(block.packet) >= _NAMES:
+                    self._file.write(block.SerializeToString())
+                    block = self._type()
+            numbers.append(number)
+        self._file.write(block.SerializeToString())
+        return np.array(numbers)
 
-    def _packet(self, at: int | None = None) -> Any:
-        if len(self._block.packet) >= _PACKETS:
-            self._flush()
-        packet = self._block.packet.add()
-        packet.trusted_packet_sequence_id = _SEQUENCE
-        if at is not None:
-            packet.timestamp = max(at, 0)
-            packet.sequence_flags = _NEEDS
+    def _packet(self, block: Any) -> Any:
+        packet = block.packet.add()
+        packet.trusted_packet_sequence_id = SEQUENCE
         return packet
-
-    def _flush(self) -> None:
-        self._file.write(self._block.SerializeToString())
-        self._block = self._type()
-
-
-class _Arrows:
-    """Which arrows leave each API call and which one ends at each operation. An arrow is the operation's number, from 1."""
-
-    def __init__(self, trace: Trace) -> None:
-        launches = join_launches(trace)
-        of = np.concatenate([launches.of_kernels, launches.of_memops])
-        order = np.argsort(of, kind="stable")
-        bounds = np.searchsorted(of[order], np.arange(len(trace.api_calls) + 1, dtype=of.dtype))
-        self._bounds = bounds.tolist()
-        self._arrows = (order + 1).tolist()
-        self.ending = np.where(of >= 0, np.arange(1, len(of) + 1), 0).tolist()
-
-    def leaving(self, call: int) -> list[int]:
-        """The arrows that leave an API call."""
-        arrows: list[int] = self._arrows[self._bounds[call] : self._bounds[call + 1]]
-        return arrows

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from kerntrace.trace.model import Trace
-from kerntrace.trace.table import Table
+from kerntrace.trace.table import Ints, Table
 
 _MARGIN_NS = 1_000_000
 _FARTHEST_NS = 2**61
+
+
+def sane(times: Ints) -> Ints:
+    """Times, absurd ones moved to half of what 64 bits hold, so that neither a shift nor a difference turns them around."""
+    return np.clip(times, -_FARTHEST_NS, _FARTHEST_NS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Shift:
 
     def __call__(self, table: Table, column: str) -> np.ma.MaskedArray:
         """A column of times, shifted; nulls stay."""
-        times = np.clip(table.ints(column), -_FARTHEST_NS, _FARTHEST_NS) + self.ns
+        times = sane(table.ints(column)) + self.ns
         return np.ma.array(times, mask=~table.valid(column))
 
 

@@ -29,7 +29,8 @@ def write_parquet(trace: Trace, findings: Findings, analysis: Analysis, folder: 
     import pyarrow.parquet as pq
 
     for name, table in _tables(trace, findings, analysis).items():
-        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+        with (folder / f"{name}.parquet").open("wb") as file:  # a path that is no UTF-8 is more than Arrow takes
+            pq.write_table(table, file, compression="zstd")
 
 
 def write_csv(trace: Trace, findings: Findings, analysis: Analysis, folder: Path) -> None:
@@ -37,7 +38,8 @@ def write_csv(trace: Trace, findings: Findings, analysis: Analysis, folder: Path
     from pyarrow import csv
 
     for name, table in _tables(trace, findings, analysis).items():
-        csv.write_csv(_as_cells(table), folder / f"{name}.csv")
+        with (folder / f"{name}.csv").open("wb") as file:
+            csv.write_csv(_as_cells(table), file)
 
 
 def _tables(trace: Trace, findings: Findings, analysis: Analysis) -> dict[str, pa.Table]:
