@@ -8,7 +8,8 @@ out=${OUT:?name the directory for the results in OUT}
 export PYTHONPATH=src${PYTHONPATH:+:$PYTHONPATH} VLLM_LOGGING_LEVEL=${VLLM_LOGGING_LEVEL:-WARNING} PYTHONUNBUFFERED=1
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,temperature.gpu --format=csv || true
 
-timeout --signal=INT "${LIMIT:-230}" python3 - "$out/points.json" <<'PYTHON' || echo "cut short or failed: what was measured is in points.json" >&2
+limit=${LIMIT:-230} # seconds for everything that is timed; the groups end by themselves some time before
+timeout --signal=INT --kill-after=15 "$limit" python3 - "$out/points.json" "$((limit - 30))" <<'PYTHON' ||
 import json
 import sys
 import time
@@ -17,19 +18,24 @@ from statistics import median
 from kerntrace.engines.microbench import measure
 
 began = time.monotonic()
+document = {"points": [], "warnings": []}
 
 
 def say(part: str) -> None:
     print(f"{time.monotonic() - began:6.1f} s  {part}", flush=True)
 
 
-def save(document: dict) -> None:
+def save(so_far: dict) -> None:
+    global document
+    document = so_far
     with open(sys.argv[1], "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
+        json.dump(so_far, file, indent=1)
 
 
-document = measure(say, save)
-save(document)
+try:
+    measure(say, save, budget_s=float(sys.argv[2]))
+except KeyboardInterrupt:
+    say("interrupted")
 say("done")
 alone = {}
 recovery = [point for point in document["points"] if point["what"] == "recovery"]
@@ -46,6 +52,7 @@ for (what, shape), ns in alone.items():
     print(f"{what:14} {ns / 1000:10.3f} us  {shape}" + (f"  ({said})" if said else ""))
 print("\n".join(["warnings:", *document["warnings"]]))
 PYTHON
+    echo "cut short or failed: what was measured is in points.json" >&2
 
 if python3 -c "import msgspec, pyarrow, rich, typer" 2>/dev/null; then
     python3 -m kerntrace calibrate --from "$out/points.json" -o "$out/calibrated.toml" --force || true

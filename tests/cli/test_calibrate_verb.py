@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
+import os
 from pathlib import Path
 
 import pytest
 from tests.support.calibration import Machine, points_of
 
+import kerntrace
 from kerntrace.cli.app import run
 from kerntrace.model.profile import load_profile, shipped_profiles
 
@@ -18,6 +19,12 @@ def points(tmp_path: Path) -> Path:
     path = tmp_path / "points.json"
     path.write_text(json.dumps(points_of(Machine())))
     return path
+
+
+def pytorch(path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A PyTorch in place of any that is installed, for the process that measures."""
+    (path / "torch.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{path}{os.pathsep}{Path(kerntrace.__file__).parents[1]}")
 
 
 def test_points_measured_elsewhere_become_a_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path, points: Path) -> None:
@@ -46,7 +53,7 @@ def test_a_file_is_replaced_only_when_asked(capsys: pytest.CaptureFixture[str], 
 def test_without_a_gpu_it_says_so_in_two_lines(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
+    pytorch(tmp_path, monkeypatch, "raise ImportError('No module named torch')\n")
     assert run(["calibrate", "-o", str(tmp_path / "mine.toml")]) == 1
     captured = capsys.readouterr()
     assert "PyTorch" in captured.err
@@ -58,15 +65,7 @@ def test_without_a_gpu_it_says_so_in_two_lines(
 def test_pytorch_without_a_gpu_is_as_good_as_none(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Cuda:
-        @staticmethod
-        def is_available() -> bool:
-            return False
-
-    class Torch:
-        cuda = Cuda
-
-    monkeypatch.setitem(sys.modules, "torch", Torch)
+    pytorch(tmp_path, monkeypatch, "class cuda:\n    is_available = staticmethod(lambda: False)\n")
     assert run(["calibrate", "-o", str(tmp_path / "mine.toml")]) == 1
     assert "CUDA GPU" in capsys.readouterr().err
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import gc
+import json
 import shutil
 import sys
 import weakref
+from collections.abc import Iterable
 from functools import partial
+from math import ceil, inf, prod
+from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest.mock import MagicMock
 
+import numpy as np
 import pytest
 
 from kerntrace.engines import (
     microbench,
     microbench_attention,
+    microbench_child,
     microbench_cold,
+    microbench_groups,
+    microbench_kernels,
     microbench_launches,
     microbench_load,
     microbench_small,
@@ -24,7 +32,8 @@ from kerntrace.engines import (
 )
 from kerntrace.hardware import find_gpu
 from kerntrace.model.calibrate import fit_profile
-from kerntrace.model.points import parse_points
+from kerntrace.model.calibrate_checks import COMPARED, USED
+from kerntrace.model.points import SCHEMA, Points, parse_points
 
 _MODULES = (
     "torch",
@@ -36,6 +45,9 @@ _MODULES = (
     "vllm.v1.worker.gpu.buffer_utils",
     "vllm.v1.worker.gpu.sample.gumbel",
 )
+
+ALL = tuple(group.name for group in microbench_groups.GROUPS)
+_FAKED = {"launch_to_start", "graph_nodes", "graph_launch"}  # kinds whose group the fixture replaces
 
 _ADDED_NS, _LOADED_NS = microbench.Bench.added_ns, microbench.Bench.loaded_ns
 
@@ -52,6 +64,12 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in _MODULES:
         monkeypatch.setitem(sys.modules, name, fake if name == "torch" else MagicMock())
     monkeypatch.setattr(shutil, "which", lambda program: None)
+    modules: Any = sys.modules
+    modules["vllm.v1.worker.gpu.sample.gumbel"].gumbel_sample = gumbel_sample
+    event = MagicMock(device_type=modules["torch.autograd"].DeviceType.CUDA)
+    event.time_range.elapsed_us.return_value = 1.0
+    traced = modules["torch.profiler"].profile.return_value.__enter__.return_value
+    traced.events.return_value = [event, MagicMock()]
 
     def slots(bench: microbench.Bench, body: Any, calls: int) -> list[float]:
         assert calls > 0
@@ -67,69 +85,149 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
         microbench.Bench, "loaded_ns", lambda bench, without, whole: [1.1 * ns for ns in added(bench, without, whole)]
     )
     monkeypatch.setattr(microbench.Bench, "replay_ns", lambda bench, graph, replays: 4e7)
+    monkeypatch.setattr(microbench_kernels, "PRODUCTS", microbench_kernels.PRODUCTS[:3])
+    monkeypatch.setattr(microbench_attention, "BATCHES", (1, 16))
+    monkeypatch.setattr(microbench_small, "SMALL_ROWS", (1, 16))
+    monkeypatch.setattr(microbench_stream, "STREAM_ROWS", (1, 16))
     monkeypatch.setattr(microbench_stream, "CALLS", 2)  # a mock's call takes as long as a thousand of a kernel
     monkeypatch.setattr(microbench_stream, "SAMPLES", 2)
-    fake.cuda.Event.return_value.elapsed_time.return_value = 0.1
+    fake.cuda.Event.return_value.elapsed_time.return_value = 40.0  # ms, as a replay takes
     monkeypatch.setattr(microbench_launches, "launches", lambda bench: [{"what": "null_launch", "times_ns": [2_000.0]}])
     monkeypatch.setattr(microbench_launches, "graphs", lambda bench: [])
     return fake
 
 
+def gumbel_sample(
+    logits: Any,
+    expanded_idx_mapping: Any,
+    temperature: Any,
+    seed: Any,
+    pos: Any,
+    apply_temperature: bool,
+    output_processed_logits: Any = None,
+    output_processed_logits_col: Any = None,
+    use_fp64: bool = False,
+) -> None:
+    """The parameters of vLLM 0.24.0."""
+    assert not apply_temperature
+
+
+def measured(names: Iterable[str] = ALL, deadline: float = inf) -> dict[str, Any]:
+    """What one process hands over, as a document; `status` and `groups` beside it."""
+    lines: list[dict[str, Any]] = []
+    status = microbench_groups.run(list(names), lines.append, deadline)
+
+    def of(key: str) -> list[Any]:
+        return [line[key] for line in lines if key in line]
+
+    document = {"schema": SCHEMA, "machine": of("machine")[0], "points": of("point"), "warnings": of("warning")}
+    return document | {"status": status, "begun": of("begin"), "ended": of("end")}
+
+
+def points_from(document: dict[str, Any]) -> Points:
+    return parse_points({key: document[key] for key in ("schema", "machine", "points", "warnings")})
+
+
 def test_what_is_measured_is_what_a_calibration_reads(torch: Any) -> None:
-    document = microbench.measure()
-    points = parse_points(document)
-    for what in (
-        "dram_read",
-        "dram_read_again",
-        "dram_copy",
-        "l2",
-        "gemm_peak",
-        "gemm",
-        "attention",
-        "small",
-        "null_launch",
-        "gemm_loaded",
-        "attention_loaded",
-        "small_loaded",
-        "recovery",
-        "stream_small",
-    ):
-        assert points.of(what), what
+    document = measured()
+    assert document["status"] == microbench_groups.DONE
+    assert document["ended"] == list(ALL)
+    assert document["warnings"] == []
+    points = points_from(document)
+    assert {point.what for point in points.points} == (USED | COMPARED) - _FAKED
     assert {point.family.partition(".")[0] for point in points.of("small")} == {"torch", "copy", "vllm", "triton"}
     assert all(point.rows and point.outputs and point.inputs for point in points.of("gemm"))
     assert all(point.how.startswith("vLLM") and point.length and point.kv_heads for point in points.of("attention"))
     profile = fit_profile(points, find_gpu("H200"))
     assert profile.measured["null_launch_us"].value == 2.0
+    assert profile.measured["slower_after_load_ratio"].value == 1.0
+    assert not any("does not use" in warning or "taken as rested" in warning for warning in profile.warnings)
+    # What a profile cannot do without comes first.
+    seen = [point["what"] for point in document["points"]]
+    firsts = [
+        seen.index(what) for what in ("dram_copy", "gemm", "attention", "small", "recovery", "gemm_loaded", "stream_small")
+    ]
+    assert firsts == sorted(firsts)
+    # A rested time right after large products would be none.
+    rested = [number for number, what in enumerate(seen) if what in ("gemm", "attention")]
+    assert max(rested) < min(number for number, what in enumerate(seen) if what.endswith("_loaded"))
 
 
-def test_a_part_that_fails_becomes_a_warning_and_what_it_measured_counts(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_fails_becomes_a_warning_and_what_comes_after_it_asks_for_a_fresh_process(
+    torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def attention(bench: microbench.Bench) -> Any:
         yield {"what": "attention", "times_ns": [1.0]}
         raise RuntimeError("no kernel image is available\nfor execution")
 
     monkeypatch.setattr(microbench_attention, "attention", attention)
-    saved: list[int] = []
-    document = microbench.measure(save=lambda so_far: saved.append(len(so_far["points"])))
-    assert any(warning == "attention: RuntimeError: no kernel image is available" for warning in document["warnings"])
+    document = measured()
+    assert document["warnings"] == ["attention: RuntimeError: no kernel image is available"]
+    assert document["status"] == microbench_groups.AGAIN
     assert [point["what"] for point in document["points"]].count("attention") == 1
-    assert document["points"][-1]["what"] == "dram_read_again"
-    assert saved == sorted(saved)
-    assert saved[0] > 0
+    assert document["begun"] == ["memory", "products", "attention"]
+    assert document["ended"] == ["memory", "products"]
 
 
-def test_a_device_that_answers_nothing_any_more_ends_it_and_what_was_measured_is_kept(
+def test_a_device_that_answers_nothing_any_more_is_found_out_after_the_group(
     torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def free(bench: microbench.Bench) -> None:
-        raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+    torch.cuda.synchronize.side_effect = [None, RuntimeError("CUDA error: an illegal memory access was encountered\nmore")]
+    monkeypatch.setattr(microbench_kernels, "memory", lambda bench: [{"what": "dram_copy", "times_ns": [1.0]}])
+    monkeypatch.setattr(microbench_kernels, "products", lambda bench: [{"what": "gemm", "times_ns": [1.0]}])
+    document = measured()
+    expected = "products: what it launched went wrong: RuntimeError: CUDA error: an illegal memory access was encountered"
+    assert document["warnings"] == [expected]
+    assert (document["status"], document["ended"]) == (microbench_groups.AGAIN, ["memory"])
+    assert [point["what"] for point in document["points"]] == ["dram_copy", "gemm"]
 
-    monkeypatch.setattr(microbench.Bench, "free", free)
-    saved: list[int] = []
-    document = microbench.measure(save=lambda so_far: saved.append(len(so_far["points"])))
-    assert saved == [len(document["points"])]
-    assert parse_points(document).one("dram_copy")
-    expected = "stopped after memory: RuntimeError: CUDA error: an illegal memory access was encountered"
-    assert document["warnings"][-1] == expected
+
+def test_a_group_ends_with_its_time_and_the_next_ones_are_named(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def products(bench: microbench.Bench) -> Any:
+        for _ in range(1000):
+            now[0] += 1.0
+            yield {"what": "gemm", "times_ns": [1.0]}
+
+    monkeypatch.setattr("kerntrace.engines.microbench_groups.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(microbench_kernels, "products", products)
+    names = ("products", "attention", "memory again")
+    document = measured(names, deadline=30.0)
+    assert len(document["points"]) == 30 - microbench_groups.KEPT_BACK_S + 1 + 1  # and the last group's one
+    assert document["warnings"] == ["products: cut short: its time was over", "attention: not measured: no time was left"]
+    assert document["ended"] == ["products", "memory again"]
+    now[0] = 0.0
+    most = microbench_groups.GROUPS[1].most_s
+    assert len(measured(("products",))["points"]) == most + 1
+
+
+def test_without_pytorch_or_a_gpu_it_is_refused(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[dict[str, Any]] = []
+    torch.cuda.is_available.return_value = False
+    microbench_groups.run(list(ALL), said.append, inf)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    microbench_groups.run(list(ALL), said.append, inf)
+    no_gpu, no_torch = (line["refused"][0] for line in said)
+    assert "PyTorch sees none" in no_gpu
+    assert "needs PyTorch" in no_torch
+
+
+def test_every_line_is_in_the_file_before_the_next_thing_is_measured(
+    torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines"
+    seen: list[dict[str, Any]] = []
+
+    def memory(bench: microbench.Bench) -> Any:
+        yield {"what": "dram_copy", "times_ns": [1.0]}
+        seen.extend(json.loads(line) for line in path.read_text().splitlines())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(microbench_kernels, "memory", memory)
+    assert microbench_child.main([str(path), "inf", "memory"]) == microbench_child.INTERRUPTED
+    assert seen[-1] == {"point": {"what": "dram_copy", "times_ns": [1.0]}}
+    assert [key for line in seen for key in line] == ["machine", "begin", "point"]
 
 
 def test_what_a_graph_writes_to_lives_as_long_as_the_graph(torch: Any) -> None:
@@ -148,13 +246,76 @@ def test_what_a_graph_writes_to_lives_as_long_as_the_graph(torch: Any) -> None:
     assert alive() is None
 
 
-def test_without_vllm_pytorchs_attention_stands_in(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("vllm", "vllm.vllm_flash_attn", "vllm.vllm_flash_attn.flash_attn_interface"):
-        monkeypatch.setitem(sys.modules, name, None)
-    document = microbench.measure()
+def test_without_vllm_pytorchs_attention_stands_in_and_the_rest_goes_on(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in _MODULES:
+        if name.startswith("vllm"):
+            monkeypatch.setitem(sys.modules, name, None)
+    document = measured()
     hows = {point["how"] for point in document["points"] if point["what"] == "attention"}
     assert hows == {microbench_attention.TORCH_ATTENTION}
-    assert any(warning.startswith("small kernels of vLLM: ") for warning in document["warnings"])
+    assert [warning.partition(":")[0] for warning in document["warnings"]] == [name for name in ALL if "of vLLM" in name]
+    assert document["status"] == microbench_groups.DONE  # an import that fails leaves nothing behind
+    assert any("not what an engine runs" in said for said in fit_profile(points_from(document), find_gpu("H200")).warnings)
+
+
+def test_attention_that_does_not_take_a_call_on_this_gpu_is_pytorchs(torch: Any) -> None:
+    modules: Any = sys.modules
+    modules["vllm.vllm_flash_attn"].flash_attn_interface.flash_attn_varlen_func.side_effect = TypeError(
+        "unexpected keyword argument 'fa_version'"
+    )
+    document = measured(("attention",))
+    assert {point["how"] for point in document["points"]} == {microbench_attention.TORCH_ATTENTION}
+    assert document["warnings"] == []
+
+
+class Tensor:
+    """As much of a tensor as page tables need, over NumPy."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def view(self, *shape: int) -> Tensor:
+        return Tensor(self.values.reshape(shape))
+
+    def long(self) -> Tensor:
+        return Tensor(self.values.astype(np.int64))
+
+    def __getitem__(self, which: Any) -> Tensor:
+        return Tensor(self.values[which])
+
+    def __mul__(self, factor: int) -> Tensor:
+        return Tensor(self.values * factor)
+
+    def __add__(self, more: int) -> Tensor:
+        return Tensor(self.values + more)
+
+
+@pytest.mark.parametrize("heads", microbench_attention.HEADS)
+def test_tables_and_slots_stay_in_the_pages_and_inputs_in_what_the_product_wrote(
+    torch: Any, heads: tuple[int, int, int]
+) -> None:
+    torch.randn = lambda *shape, **kind: Tensor(np.broadcast_to(np.int8(0), shape))
+    torch.arange = lambda count, **kind: Tensor(np.arange(count, dtype=np.int32))
+    bench = microbench.Bench()
+    for length in microbench_attention.LENGTHS:
+        for batch in (1, 2, 4, 8, 16, 32):
+            sweep = MagicMock()
+            copies = bench.copies(4 * batch * length * heads[1] * heads[2], most=24)
+            paged: Any = microbench_attention._Paged(bench, microbench_attention.Shape(batch, length, *heads, copies), sweep)
+            pages, page, kv_heads, head = paged.cache[0].values.shape
+            assert (page, kv_heads, head) == (microbench_attention.PAGE, *heads[1:])
+            tables, slots = paged.tables.values, paged.slots.values
+            assert tables.shape == (copies, batch, ceil(length / page))
+            assert (tables.min(), tables.max()) == (0, pages - 1)
+            assert np.unique(tables).size == tables.size  # no sequence writes into another's page
+            assert slots.dtype == np.int64
+            assert (slots // page == tables[:, :, (length - 1) // page]).all()
+            assert (slots % page == (length - 1) % page).all()
+            asked = sweep.hot.call_args_list
+            assert len(asked) == 3
+            assert (
+                max(call.kwargs.get("after", 0) + prod(call.args) for call in asked) <= batch * microbench_cold._LEAST_OUTPUTS
+            )
 
 
 def test_buffers_rotate_through_several_times_the_cache(torch: Any) -> None:
@@ -226,7 +387,12 @@ def test_what_makes_inputs_hot_and_what_runs_instead_is_not_counted(gpu: Gpu) ->
     sweep = microbench_cold.Sweep(microbench.Bench(), 1)
     heat, end, small = gpu.call("heat"), gpu.call("end"), gpu.call("small")
     work = microbench_small.Work("sampler", "x", 4, microbench_cold.in_order(small, end), before=heat, instead=end)
-    rested, loaded = microbench_small._small(microbench.Bench(), sweep, 1, [work])
+    bench = microbench.Bench()
+
+    def works(bench: microbench.Bench) -> Any:
+        return iter([(sweep, 1, [work])])
+
+    (rested,), (loaded,) = microbench_small.small(bench, works), microbench_small.small_loaded(bench, works)
     assert median(rested["times_ns"]) == pytest.approx(1_700, rel=1e-6)
     assert (rested["what"], loaded["what"]) == ("small", "small_loaded")
     assert median(loaded["times_ns"]) == pytest.approx(1.1 * 1_700, rel=1e-6)
@@ -235,7 +401,9 @@ def test_what_makes_inputs_hot_and_what_runs_instead_is_not_counted(gpu: Gpu) ->
 def test_right_after_large_products_is_told_from_rested_whichever_graph_comes_first(gpu: Gpu) -> None:
     gpu.recovers = 0.5  # the second graph of a pair runs at half of what held the first one down
     sweep = microbench_cold.Sweep(microbench.Bench(), 1)
-    rested, loaded = sweep.points({"what": "gemm"}, gpu.call("small"))
+    case = microbench_cold.Case({"what": "gemm"}, sweep, gpu.call("small"))
+    (rested,) = microbench_cold.rested(sweep.bench, [case])
+    (loaded,) = microbench_cold.loaded([case])
     assert median(rested["times_ns"]) == pytest.approx(1_700, rel=1e-6)
     assert median(loaded["times_ns"]) == pytest.approx(1.075 * 1_700, rel=1e-6)
     assert len(loaded["times_ns"]) == 9
@@ -268,6 +436,15 @@ def test_the_sampler_reads_temperatures_where_the_engine_keeps_them(torch: Any) 
     gumbel.gumbel_sample = sample
     microbench_small.sampling_work(microbench.Bench(), 4).body()
     assert given["temperature"] is given["seed"] is buffers.UvaBackedTensor.return_value.gpu
+
+
+def test_a_sampler_of_another_version_is_a_warning_and_leaves_the_process_as_it_is(torch: Any) -> None:
+    gumbel: Any = sys.modules["vllm.v1.worker.gpu.sample.gumbel"]
+    gumbel.gumbel_sample = lambda logits, flavour: None
+    document = measured(("sampler of vLLM", "memory again"))
+    (warning,) = document["warnings"]
+    assert warning.startswith("sampler of vLLM: ImportError: vLLM's gumbel_sample takes flavour")
+    assert document["ended"] == ["sampler of vLLM", "memory again"]
 
 
 def test_a_time_below_what_can_be_told_is_zero_and_can_be_read(gpu: Gpu) -> None:

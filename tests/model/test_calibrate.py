@@ -112,6 +112,7 @@ def test_a_point_that_went_wrong_is_left_out_and_named() -> None:
         (lambda d: d.update(points=[p for p in d["points"] if p["what"] != "node_slot"]), "gap between two nodes"),
         (lambda d: d.update(points=[p for p in d["points"] if p["what"] != "l2"]), "L2 cache was not measured"),
         (lambda d: d.update(warnings=["attention: no kernel"]), "attention: no kernel"),
+        (lambda d: d["points"].append({"what": "gemm_tilted", "times_ns": [1.0]}), "does not use: gemm_tilted"),
     ],
 )
 def test_what_is_doubtful_is_said(change: Callable[[Json], None], said: str) -> None:

@@ -73,6 +73,22 @@ def test_points_without_the_loaded_state_are_rested_and_a_warning_says_so() -> N
     assert product.t0_ns == pytest.approx(SLOW.product_ns, abs=1)
 
 
+def test_points_that_lack_the_loaded_state_are_counted() -> None:
+    document = points_of(SLOW)
+    loaded = [point for point in document["points"] if point["what"] == "gemm_loaded"]
+    document["points"] = [point for point in document["points"] if point not in loaded[1:]]
+    expected = f"{len(loaded) - 1} of {len(loaded)} gemm points were not timed after large products: those are taken as rested"
+    assert expected in fit(document).warnings
+
+
+def test_a_recovery_that_was_cut_short_says_nothing_of_rested_clocks() -> None:
+    document = points_of(SLOW)
+    document["points"] = [point for point in document["points"] if point.get("after_ns", 0.0) < GENERATION_NS / 2]
+    profile = fit(document)
+    assert load_of(parse_points(document)) is None
+    assert any("rested clocks" in warning for warning in profile.warnings)
+
+
 @pytest.mark.parametrize("mode", [Mode.GRAPH, Mode.EAGER])
 def test_kernels_outside_the_graph_take_the_streams_slot(mode: Mode) -> None:
     profile = fit(points_of(Machine()))

@@ -9,7 +9,8 @@ makes a profile of them. Only PyTorch and NumPy are needed; where vLLM can be im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
@@ -18,12 +19,10 @@ from typing import Any
 
 from kerntrace.engines.microbench_cold import Pool
 from kerntrace.engines.microbench_load import Load, loaded_ns
-from kerntrace.engines.microbench_machine import clocks_under_load, describe_machine
-from kerntrace.errors import KerntraceError
+from kerntrace.engines.microbench_processes import COMMAND, Measurement, Say
 
-SCHEMA = "kerntrace.calibration-points/1"
+BUDGET_S = 200.0
 Point = dict[str, Any]
-Say = Callable[[str], None]
 
 _SAMPLES = 9
 _SAMPLE_NS = 4e6
@@ -60,7 +59,7 @@ class Bench:
         """Samples of the time (ns) of one of `calls` kernels or groups of kernels that `body` launches, gaps included."""
         graph = self.capture(body)
         one = self.replay_ns(graph, 3)
-        replays = max(2, min(_MOST_REPLAYS, int(_SAMPLE_NS / one)))
+        replays = max(2, min(_MOST_REPLAYS, int(_SAMPLE_NS / max(one, 1.0))))
         return [self.replay_ns(graph, replays) / calls for _ in range(_SAMPLES)]
 
     def capture(self, body: Callable[[], object]) -> Any:
@@ -129,84 +128,34 @@ class Bench:
         return max(2, min(most, ceil(_COLD * self.l2_bytes / max(size, 1))))
 
     def free(self) -> None:
+        """Give back what nothing uses any more.
+
+        Raises:
+            RuntimeError: if a kernel went wrong: after that the device answers nothing else in this process.
+        """
+        self.torch.cuda.synchronize()
         self.torch.cuda.empty_cache()
 
 
-def measure(say: Say = lambda _: None, save: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
-    """Run every microbenchmark, a few minutes, and return the points as a JSON document.
+def measure(
+    say: Say = lambda _: None,
+    save: Callable[[dict[str, Any]], None] = lambda _: None,
+    budget_s: float = BUDGET_S,
+    command: Sequence[str] = COMMAND,
+) -> dict[str, Any]:
+    """Run every group of microbenchmarks, about three minutes, and return the points as a JSON document.
 
-    A part that fails (vLLM of another version, a compiler that is missing) becomes a warning; the others still count.
+    A group that fails (vLLM of another version, a compiler that is missing) becomes a warning that names it; the others still
+    count, and so do the points it measured before. They run in a process of their own, since after a kernel went wrong the
+    device answers nothing else in that process: the groups after it then run in a fresh one.
 
     Args:
-        say: is told each part's name before it runs.
-        save: is given the document so far after each part.
+        say: is told each group's name before it runs.
+        save: is given the document so far after each group and at the end, also when interrupted.
+        budget_s: seconds for everything; groups that it leaves no time for become a warning.
+        command: what runs groups, as `engines.microbench_child` does.
 
     Raises:
         KerntraceError: if PyTorch or a CUDA device is missing.
     """
-    _require_gpu()
-    bench = Bench()
-    machine = describe_machine()
-    points: list[Point] = []
-    warnings: list[str] = []
-    for name, part in _parts():
-        say(name)
-        try:
-            for point in part(bench):  # one by one: what was measured before a failure counts
-                points.append(point)  # noqa: PERF402
-        except Exception as error:
-            warnings.append(f"{name}: {_first_line(error)}")
-        save({"schema": SCHEMA, "machine": machine, "points": points, "warnings": warnings})
-        try:
-            bench.free()
-        except RuntimeError as error:  # a kernel went wrong: after that the device answers nothing else in this process
-            warnings.append(f"stopped after {name}: {_first_line(error)}")
-            return {"schema": SCHEMA, "machine": machine, "points": points, "warnings": warnings}
-    return {"schema": SCHEMA, "machine": machine | clocks_under_load(bench), "points": points, "warnings": warnings}
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
-
-
-def _parts() -> list[tuple[str, Callable[[Bench], Iterable[Point]]]]:
-    """What is measured, what can go wrong last."""
-    from kerntrace.engines import microbench_attention as attention
-    from kerntrace.engines import microbench_kernels as kernels
-    from kerntrace.engines import microbench_launches as launches
-    from kerntrace.engines import microbench_load as load
-    from kerntrace.engines import microbench_small as small
-    from kerntrace.engines import microbench_stream as stream
-
-    return [
-        ("memory", kernels.memory),
-        ("products", kernels.products),
-        ("products under other conditions", kernels.conditions),
-        ("recovery after large products", load.recovery),
-        ("small kernels of PyTorch", small.small_torch),
-        ("kernels launched one by one", stream.stream_torch),
-        ("launches", launches.launches),
-        ("graphs", launches.graphs),
-        ("attention", attention.attention),
-        ("small kernels of vLLM", small.small_vllm),
-        ("sampler of vLLM", small.sampler_vllm),
-        ("sampler of vLLM, launched one by one", stream.stream_sampler),
-        ("small kernels of Inductor", small.small_inductor),
-        ("gap between nodes", launches.node_gap),
-        ("gap of a stream", stream.stream_gap),
-        ("memory again", kernels.memory_again),
-    ]
-
-
-def _require_gpu() -> None:
-    try:
-        import torch
-    except ImportError as error:
-        raise KerntraceError(
-            f"calibrate needs PyTorch, which cannot be imported: {error}",
-            "Install kerntrace[torch], or give --from POINTS.json.",
-        ) from None
-    if not torch.cuda.is_available():
-        raise KerntraceError(
-            "calibrate needs a CUDA GPU, and PyTorch sees none", "Run it on the GPU machine, or give --from POINTS.json."
-        )
+    return Measurement(say, save, time.monotonic() + budget_s, command).run()

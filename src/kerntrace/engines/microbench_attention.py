@@ -7,7 +7,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kerntrace.engines.microbench_cold import Body, Sweep, in_turn, repeated
+from kerntrace.engines.microbench_cold import Body, Case, Sweep, in_turn, loaded, rested
 
 if TYPE_CHECKING:
     from kerntrace.engines.microbench import Bench, Point
@@ -33,18 +33,24 @@ class Shape(NamedTuple):
 
 
 Attention = Callable[[Shape, Sweep], Body]
+_TRIED = Shape(1, PAGE, *HEADS[0], copies=2)
 
 
 def attention(bench: Bench) -> Iterator[Point]:
     """One query a sequence over cold keys: cache write, forward and combine together, as the published constants are.
 
-    `attention` is what they add after a product, `attention_loaded` that after large products,
-    `attention_alone` their time back to back with themselves.
+    `attention` is what they add after a product, `attention_alone` their time back to back with themselves.
     """
-    try:
-        run, how = _paged_attention(bench)
-    except (ImportError, OSError, RuntimeError, AttributeError):  # no vLLM, or one without this GPU's kernels
-        run, how = _torch_attention(bench), TORCH_ATTENTION
+    yield from rested(bench, _attentions(bench))
+
+
+def attention_loaded(bench: Bench) -> Iterator[Point]:
+    """`attention_loaded`: the same right after large products."""
+    yield from loaded(_attentions(bench))
+
+
+def _attentions(bench: Bench) -> Iterator[Case]:
+    run, how = _engines_attention(bench)
     sweeps = {batch: Sweep(bench, batch) for batch in BATCHES}
     for heads, kv_heads, head in HEADS:
         for length in LENGTHS:
@@ -53,13 +59,19 @@ def attention(bench: Bench) -> Iterator[Point]:
                 copies = bench.copies(size, most=24)
                 body = run(Shape(batch, length, heads, kv_heads, head, copies), sweep)
                 shape = {"rows": batch, "length": length, "heads": heads, "kv_heads": kv_heads, "head_dim": head}
-                yield from sweep.points({"what": "attention", "how": how, **shape}, body, size=size)
-                if batch in ALONE_BATCHES:
-                    calls = copies * ceil(24 / copies)
-                    times = bench.slots(repeated(calls, body), calls)
-                    yield {"what": "attention_alone", "how": how, **shape, "times_ns": times}
-                del body
-                bench.free()
+                alone = copies * ceil(24 / copies) if batch in ALONE_BATCHES else 0
+                yield Case({"what": "attention", "how": how, **shape}, sweep, body, size=size, alone=alone)
+
+
+def _engines_attention(bench: Bench) -> tuple[Attention, str]:
+    """vLLM's where it is there and takes a small call on this GPU, else PyTorch's."""
+    try:
+        run, how = _paged_attention(bench)
+        run(_TRIED, Sweep(bench, _TRIED.batch))()
+        bench.torch.cuda.synchronize()
+    except (ImportError, OSError, RuntimeError, AttributeError, TypeError):  # no vLLM, of another version, or without kernels
+        return _torch_attention(bench), TORCH_ATTENTION
+    return run, how
 
 
 def _paged_attention(bench: Bench) -> tuple[Attention, str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from kerntrace.engines.microbench import Bench, Point
@@ -73,7 +73,7 @@ class Sweep:
         return self.out.view(-1)[after : after + size].view(*shape)
 
     def added(self, whole: Body, before: Body | None = None, size: int = 0) -> list[float]:
-        """Samples of the time (ns) that a call of `whole` adds after the product.
+        """Samples of the time (ns) that a call of `whole` adds after the product, at rested clocks.
 
         Args:
             before: what runs after the product in the other graph; `whole` has to run it too.
@@ -82,17 +82,50 @@ class Sweep:
         calls, without, both = self._graphs(whole, before, size)
         return [more / calls for more in self.bench.added_ns(without, both)]
 
-    def points(self, shape: Point, whole: Body, before: Body | None = None, size: int = 0) -> Iterator[Point]:
-        """The same as a point of this name and shape, and one `..._loaded`: right after large products."""
+    def added_loaded(self, whole: Body, before: Body | None = None, size: int = 0) -> list[float]:
+        """The same right after large products, when the power cap may hold the clocks down."""
         calls, without, both = self._graphs(whole, before, size)
-        yield shape | {"times_ns": [more / calls for more in self.bench.added_ns(without, both)]}
-        loaded = [more / calls for more in self.bench.loaded_ns(without, both)]
-        yield shape | {"what": f"{shape['what']}_loaded", "times_ns": loaded}
+        return [more / calls for more in self.bench.loaded_ns(without, both)]
 
     def _graphs(self, whole: Body, before: Body | None, size: int) -> tuple[int, Any, Any]:
         calls = calls_for(size)
         without = self.bench.capture(repeated(calls, in_order(self, before) if before else self))
         return calls, without, self.bench.capture(repeated(calls, in_order(self, whole)))
+
+
+class Case(NamedTuple):
+    """A kernel that is timed in both states.
+
+    Attributes:
+        shape: its point, without times.
+        before, size: as of `Sweep.added`.
+        alone: calls of `body` to time back to back with itself; 0 for none.
+        body: what runs for that; None where `whole` does.
+    """
+
+    shape: Point
+    sweep: Sweep
+    whole: Body
+    before: Body | None = None
+    size: int = 0
+    alone: int = 0
+    body: Body | None = None
+
+
+def rested(bench: Bench, cases: Iterable[Case]) -> Iterator[Point]:
+    """What each adds after a product, and `..._alone` where it is timed back to back with itself."""
+    for case in cases:
+        yield case.shape | {"times_ns": case.sweep.added(case.whole, case.before, case.size)}
+        if case.alone:
+            times = bench.slots(repeated(case.alone, case.body or case.whole), case.alone)
+            yield case.shape | {"what": f"{case.shape['what']}_alone", "times_ns": times}
+
+
+def loaded(cases: Iterable[Case]) -> Iterator[Point]:
+    """`..._loaded`: what each adds after a product, right after large products."""
+    for case in cases:
+        times = case.sweep.added_loaded(case.whole, case.before, case.size)
+        yield case.shape | {"what": f"{case.shape['what']}_loaded", "times_ns": times}
 
 
 def calls_for(size: int) -> int:

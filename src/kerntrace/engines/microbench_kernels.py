@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kerntrace.engines.microbench_cold import Body, Pool, Sweep, repeated
+from kerntrace.engines.microbench_cold import Body, Case, Pool, Sweep, loaded, repeated, rested
 
 if TYPE_CHECKING:
     from kerntrace.engines.microbench import Bench, Point
@@ -49,28 +49,44 @@ def memory_again(bench: Bench) -> Iterator[Point]:
 def products(bench: Bench) -> Iterator[Point]:
     """Few rows times large cold weights, each as the library runs it: a sum of slices, where it cuts, is part of it.
 
-    `gemm` is what the product adds after another one, `gemm_loaded` that after large products,
-    `gemm_alone` its time back to back with itself.
+    `gemm` is what the product adds after another one, `gemm_alone` its time back to back with itself.
     """
+    yield from rested(bench, _products(bench))
+
+
+def products_loaded(bench: Bench) -> Iterator[Point]:
+    """`gemm_loaded`: the same products right after large ones."""
+    yield from loaded(_products(bench))
+
+
+def _products(bench: Bench) -> Iterator[Case]:
     sweeps = {rows: Sweep(bench, rows) for rows in ROWS}
     for outputs, inputs in PRODUCTS:
-        yield from _product(bench, outputs, inputs, sweeps)
+        for rows, sweep in sweeps.items():
+            shape = {"what": "gemm", "rows": rows, "outputs": outputs, "inputs": inputs}
+            body = _multiply(bench, sweep, rows, outputs, inputs)
+            yield Case(shape, sweep, body, size=2 * outputs * inputs, alone=24 if rows in ALONE_ROWS else 0)
+
+
+def _large(bench: Bench) -> int:
+    """Elements of 4 bytes that two of fit beside what else a GPU of little memory holds."""
+    return min(_LARGE, bench.memory_bytes // 16)
 
 
 def _read(bench: Bench, what: str) -> Point:
     torch = bench.torch
-    source = torch.randn(_LARGE, device=bench.device)
+    source = torch.randn(_large(bench), device=bench.device)
     out = torch.empty((), device=bench.device)
     times = bench.slots(lambda: torch.sum(source, dim=0, out=out), 1)
-    return {"what": what, "bytes": 4 * _LARGE, "times_ns": times}
+    return {"what": what, "bytes": 4 * _large(bench), "times_ns": times}
 
 
 def _copy(bench: Bench) -> Point:
     torch = bench.torch
-    source = torch.randn(_LARGE, device=bench.device)
+    source = torch.randn(_large(bench), device=bench.device)
     target = torch.empty_like(source)
     times = bench.slots(lambda: torch.add(source, 1.0, out=target), 1)
-    return {"what": "dram_copy", "bytes": 8 * _LARGE, "times_ns": times}
+    return {"what": "dram_copy", "bytes": 8 * _large(bench), "times_ns": times}
 
 
 def _in_cache(bench: Bench, mib: int) -> Point:
@@ -87,16 +103,6 @@ def _peak(bench: Bench) -> Point:
     out = torch.empty_like(square)
     times = bench.slots(repeated(4, lambda: torch.mm(square, square, out=out)), 4)
     return {"what": "gemm_peak", "flops": 2 * _SQUARE**3, "times_ns": times}
-
-
-def _product(bench: Bench, outputs: int, inputs: int, sweeps: dict[int, Sweep]) -> Iterator[Point]:
-    size = 2 * outputs * inputs
-    for rows, sweep in sweeps.items():
-        body = _multiply(bench, sweep, rows, outputs, inputs)
-        shape = {"rows": rows, "outputs": outputs, "inputs": inputs}
-        yield from sweep.points({"what": "gemm", **shape}, body, size=size)
-        if rows in ALONE_ROWS:
-            yield {"what": "gemm_alone", **shape, "times_ns": bench.slots(repeated(24, body), 24)}
 
 
 def _multiply(bench: Bench, sweep: Sweep, rows: int, outputs: int, inputs: int) -> Body:

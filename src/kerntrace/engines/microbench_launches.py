@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -82,22 +83,20 @@ def launches(bench: Bench) -> list[Point]:
     ]
 
 
-def graphs(bench: Bench) -> list[Point]:
+def graphs(bench: Bench) -> Iterator[Point]:
     """Null kernels in a graph: GPU time and CPU time of a replay by the number of nodes."""
     driver = Driver(bench)
-    points = []
     for nodes in NODE_COUNTS:
-
-        def body(nodes: int = nodes) -> None:
-            launch = driver.launcher(driver.nothing)  # on the stream that is current here: the capturing one
-            for _ in range(nodes):
-                driver.check_launch(launch)
-
-        graph = bench.capture(body)
+        graph = bench.capture(partial(_launch_many, driver, nodes))
         times = [bench.replay_ns(graph, 20) for _ in range(9)]
-        points.append({"what": "graph_nodes", "nodes": nodes, "times_ns": times})
-        points.append({"what": "graph_launch", "nodes": nodes, "times_ns": _graph_call_ns(graph, bench)})
-    return points
+        yield {"what": "graph_nodes", "nodes": nodes, "times_ns": times}
+        yield {"what": "graph_launch", "nodes": nodes, "times_ns": _graph_call_ns(graph, bench)}
+
+
+def _launch_many(driver: Driver, nodes: int) -> None:
+    launch = driver.launcher(driver.nothing)  # on the stream that is current here: the capturing one
+    for _ in range(nodes):
+        driver.check_launch(launch)
 
 
 def node_gap(bench: Bench) -> list[Point]:

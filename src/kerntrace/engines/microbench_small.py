@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kerntrace.engines.microbench_cold import Body, Sweep, in_order, repeated
+from kerntrace.engines.microbench_cold import Body, Case, Sweep, in_order, loaded, rested
 from kerntrace.engines.microbench_kernels import NODES
 
 if TYPE_CHECKING:
@@ -35,33 +35,55 @@ class Work(NamedTuple):
     instead: Body | None = None
 
 
-def small_torch(bench: Bench) -> Iterator[Point]:
+Works = Callable[["Bench"], Iterator[tuple[Sweep, int, list[Work]]]]
+
+
+def small(bench: Bench, works: Works) -> Iterator[Point]:
+    """`small` is what each kernel adds after a product, `small_alone` its time back to back with itself."""
+    yield from rested(bench, _cases(bench, works))
+
+
+def small_loaded(bench: Bench, works: Works) -> Iterator[Point]:
+    """`small_loaded`: the same right after large products."""
+    yield from loaded(_cases(bench, works))
+
+
+def of_torch(bench: Bench) -> Iterator[tuple[Sweep, int, list[Work]]]:
     """PyTorch's kernels of a step: fills, casts, row selection and what samples."""
     for rows in SMALL_ROWS:
         sweep = Sweep(bench, rows)
-        yield from _small(bench, sweep, rows, torch_work(bench, sweep, rows))
+        yield sweep, rows, torch_work(bench, sweep, rows)
 
 
-def small_vllm(bench: Bench) -> Iterator[Point]:
+def of_vllm(bench: Bench) -> Iterator[tuple[Sweep, int, list[Work]]]:
     """vLLM's own kernels of a layer."""
     for rows in SMALL_ROWS:
         sweep = Sweep(bench, rows)
-        yield from _small(bench, sweep, rows, _vllm_work(bench, sweep, rows))
+        yield sweep, rows, _vllm_work(bench, sweep, rows)
 
 
-def sampler_vllm(bench: Bench) -> Iterator[Point]:
+def of_sampler(bench: Bench) -> Iterator[tuple[Sweep, int, list[Work]]]:
     """vLLM's sampling kernel: what its function takes above the two of PyTorch that it ends with."""
     for rows in SMALL_ROWS:
-        sweep = Sweep(bench, rows)
-        yield from _small(bench, sweep, rows, [sampling_work(bench, rows)])
+        yield Sweep(bench, rows), rows, [sampling_work(bench, rows)]
 
 
-def small_inductor(bench: Bench) -> Iterator[Point]:
+def of_inductor(bench: Bench) -> Iterator[tuple[Sweep, int, list[Work]]]:
     """The same operations as torch.compile's Inductor writes them."""
     compiled = [bench.torch.compile(one, dynamic=False) for one in _functions(bench.torch)]
     for rows in COMPILED_ROWS:
         sweep = Sweep(bench, rows)
-        yield from _small(bench, sweep, rows, _inductor_work(bench, sweep, rows, *compiled))
+        yield sweep, rows, _inductor_work(bench, sweep, rows, *compiled)
+
+
+def _cases(bench: Bench, works: Works) -> Iterator[Case]:
+    for sweep, rows, work in works(bench):
+        for one in work:
+            shape = {"what": "small", "kind": one.kind, "family": one.family, "rows": rows, "bytes": one.bytes}
+            first = [one.before] if one.before else []
+            others = [*first, *([one.instead] if one.instead else [])]
+            whole, before = in_order(*first, one.body), in_order(*others) if others else None
+            yield Case(shape, sweep, whole, before, alone=0 if one.instead else NODES, body=one.body)
 
 
 def torch_work(bench: Bench, sweep: Sweep, rows: int) -> list[Work]:
@@ -127,6 +149,7 @@ def sampling_work(bench: Bench, rows: int) -> Work:
 
     The two kernels of PyTorch that its function ends with run in both graphs, each time over what was just written.
     """
+    from vllm import _custom_ops  # noqa: F401  (loads the operation that makes a view of the host's memory)
     from vllm.v1.worker.gpu.buffer_utils import UvaBackedTensor
     from vllm.v1.worker.gpu.sample.gumbel import gumbel_sample
 
@@ -145,9 +168,12 @@ def sampling_work(bench: Bench, rows: int) -> Work:
         "apply_temperature": False,
         "is_drafting": False,
     }
-    # Its parameters differ between versions of vLLM: a name that is not known here makes this part a warning.
-    parameters = signature(gumbel_sample).parameters.values()
-    given = {one.name: known[one.name] for one in parameters if one.default is one.empty}
+    # Its parameters differ between versions of vLLM.
+    needed = [one.name for one in signature(gumbel_sample).parameters.values() if one.default is one.empty]
+    foreign = [name for name in needed if name not in known]
+    if foreign:
+        raise ImportError(f"vLLM's gumbel_sample takes {', '.join(foreign)}, which is not known here")
+    given = {name: known[name] for name in needed}
 
     def heat() -> None:
         logits.fill_(1.0)
@@ -196,16 +222,3 @@ def _inductor_work(bench: Bench, sweep: Sweep, rows: int, add_norm: Any, gate: A
         Work("activation", "triton.act_and_mul", 6 * rows * MLP, lambda: gate(gate_up)),
         Work("rope", "triton.rope", 4 * rows * QUERY_HEADS * HEAD, lambda: rotate(heads, cosine, sine)),
     ]
-
-
-def _small(bench: Bench, sweep: Sweep, rows: int, work: list[Work]) -> Iterator[Point]:
-    """`small` is what the kernel adds after a product, `small_loaded` that after large products, `small_alone` its time back
-    to back with itself."""
-    for one in work:
-        shape = {"kind": one.kind, "family": one.family, "rows": rows, "bytes": one.bytes}
-        first = [one.before] if one.before else []
-        others = [*first, *([one.instead] if one.instead else [])]
-        whole, before = in_order(*first, one.body), in_order(*others) if others else None
-        yield from sweep.points({"what": "small", **shape}, whole, before)
-        if not one.instead:
-            yield {"what": "small_alone", **shape, "times_ns": bench.slots(repeated(NODES, one.body), NODES)}

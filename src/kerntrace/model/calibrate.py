@@ -136,7 +136,9 @@ def _general(points: Points, gpu: GpuSpec, small_ns: float, date: str) -> Consta
         t0_us=microbenchmark(
             small_ns / 1000, "median small kernel of PyTorch after a product with cold weights, gap included", date
         ),
-        efficiency=_share(copy.bytes / copy.ns / gpu.bandwidth, "elementwise pass over 8.6 GB, read plus written", date),
+        efficiency=_share(
+            copy.bytes / copy.ns / gpu.bandwidth, f"elementwise pass over {copy.bytes / 1e9:.1f} GB, read plus written", date
+        ),
         compute_efficiency=_share(
             peak.flops / peak.ns / gpu.peak_flops_per_ns("bfloat16"), "8192 x 8192 x 8192 BF16 product", date
         )

@@ -18,12 +18,12 @@ def beside(points: Points, small_ns: float, date: str) -> dict[str, Constant]:
         )
     }
     for name, what, text in (
-        ("dram_read_gb_s", "dram_read", "sum over 4.3 GB"),
-        ("dram_copy_gb_s", "dram_copy", "elementwise pass over 8.6 GB, read plus written"),
+        ("dram_read_gb_s", "dram_read", "sum over {:.1f} GB"),
+        ("dram_copy_gb_s", "dram_copy", "elementwise pass over {:.1f} GB, read plus written"),
     ):
         point = points.one(what)
         if point:
-            found[name] = measured_value(point.bytes / point.ns, text, date)
+            found[name] = measured_value(point.bytes / point.ns, text.format(point.bytes / 1e9), date)
     peak = points.one("gemm_peak")
     if peak:
         found["gemm_peak_tflops"] = measured_value(

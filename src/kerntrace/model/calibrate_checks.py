@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kerntrace.hardware import GpuSpec
+from kerntrace.model.calibrate_load import BOTH, load_of, not_loaded
 from kerntrace.model.line import Line
 from kerntrace.model.points import NOISY, Point, Points
 
@@ -19,6 +20,14 @@ _REASONS = {
     0x80: "power brake",
 }
 _NAMED = 3
+# What a fit or a check goes by.
+USED = (
+    {*BOTH, *(f"{what}_loaded" for what in BOTH)}
+    | {"recovery", "stream_small", "stream_slot", "node_slot", "node_kernel", "graph_nodes", "graph_launch"}
+    | {"null_launch", "launch_to_start", "dram_read", "dram_read_again", "dram_copy", "l2", "gemm_peak"}
+)
+# What was timed for people to compare with; no constant comes of it.
+COMPARED = frozenset({*(f"{what}_alone" for what in BOTH), "gemm_probe"})
 _KINDS = {"vllm": "vLLM's own kernels", "triton": "Inductor's kernels"}
 
 
@@ -45,15 +54,26 @@ def doubts(points: Points, gpu: GpuSpec, lines: dict[str, Line]) -> list[str]:
     ]
     if points.one("node_slot") is None:
         found.append("the gap between two nodes was not measured: kernels are predicted with the gap after them")
-    if not (points.of("recovery") and points.of("gemm_loaded")):
-        found.append("times after large products were not measured: kernels are predicted at rested clocks")
+    found += _load(points)
     if not points.of("stream_small"):
         found.append("kernels launched one by one were not measured: those outside a graph are predicted as its nodes")
     if not points.of("l2"):
         found.append("the L2 cache was not measured: activations are timed as DRAM bytes")
     if not gpu.in_table:
         found.append(f"{gpu.name} is out of table: shares are of given values")
+    unknown = dict.fromkeys(point.what for point in points.points if point.what not in USED | COMPARED)
+    if unknown:
+        found.append(f"points of a kind that this version does not use: {', '.join(unknown)}")
     return found
+
+
+def _load(points: Points) -> list[str]:
+    if load_of(points) is None:
+        return ["times after large products were not measured: kernels are predicted at rested clocks"]
+    return [
+        f"{lack} of {count} {what} points were not timed after large products: those are taken as rested"
+        for what, (lack, count) in not_loaded(points).items()
+    ]
 
 
 def _throttling(points: Points) -> list[str]:

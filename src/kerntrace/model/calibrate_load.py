@@ -20,7 +20,7 @@ import msgspec
 from kerntrace.model.points import Point, Points
 
 GENERATION_NS = 160e6
-_BOTH = ("gemm", "attention", "small")
+BOTH = ("gemm", "attention", "small")
 _AT_FIRST_NS = 4e6  # the load before each pair is a few milliseconds away at most, so this is what `loaded` is
 _RESTED_SHARE = 0.25  # of the curve, at its end
 _TOLD_APART = 0.005
@@ -42,9 +42,14 @@ class Load:
 
 
 def load_of(points: Points) -> Load | None:
-    """The weight, from the recovery points; the mean over the rows measured. None where either state is missing."""
-    curves = [[point for point in points.of("recovery") if point.rows == rows] for rows in _rows(points.of("recovery"))]
-    if not curves or not any(points.of(f"{what}_loaded") for what in _BOTH):
+    """The weight, from the recovery points; the mean over the rows measured. None where either state is missing.
+
+    A curve that was cut short before the generation ends says nothing of rested clocks and does not count.
+    """
+    every = points.of("recovery")
+    curves = [[point for point in every if point.rows == rows] for rows in _rows(every)]
+    curves = [curve for curve in curves if max(point.after_ns for point in curve) > GENERATION_NS]
+    if not curves or not any(points.of(f"{what}_loaded") for what in BOTH):
         return None
     each = [_weight(curve) for curve in curves]
     weight, slower = mean(weight for weight, _ in each), mean(ratio for _, ratio in each)
@@ -61,10 +66,22 @@ def at_clocks_of_generation(points: Points, load: Load | None) -> Points:
     """The points, those that were timed in both states as a generation takes them; rested without a load."""
     if load is None:
         return points
-    loaded = {_key(point): point for what in _BOTH for point in points.of(f"{what}_loaded")}
+    loaded = {_key(point): point for what in BOTH for point in points.of(f"{what}_loaded")}
     return msgspec.structs.replace(
         points, points=tuple(_between(point, loaded.get(_key(point)), load.weight) for point in points.points)
     )
+
+
+def not_loaded(points: Points) -> dict[str, tuple[int, int]]:
+    """Of each kind that was timed in both states only in part: how many points lack the time after large products, of all."""
+    loaded = {_key(point) for what in BOTH for point in points.of(f"{what}_loaded")}
+    found = {}
+    for what in BOTH:
+        alike = points.of(what)
+        lack = sum(_key(point) not in loaded for point in alike)
+        if lack:
+            found[what] = (lack, len(alike))
+    return found
 
 
 def _rows(points: list[Point]) -> list[int]:
@@ -89,7 +106,7 @@ def _key(point: Point) -> tuple[object, ...]:
 
 
 def _between(rested: Point, loaded: Point | None, weight: float) -> Point:
-    if loaded is None or rested.what not in _BOTH:
+    if loaded is None or rested.what not in BOTH:
         return rested
     more = weight * (loaded.ns - rested.ns)
     return msgspec.structs.replace(rested, times_ns=tuple(max(0.0, time + more) for time in rested.times_ns))
