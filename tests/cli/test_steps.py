@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,17 @@ def test_hostile_range_names_do_not_reach_the_terminal(bundles: Path) -> None:
     assert "<script>alert(1)</script>" in ran.out
     phases = called("steps", bundles / "hostile.ktrace", "--json").document()["summary"][0]["phases"]
     assert set(HOSTILE) <= {phase["name"] for phase in phases}
+
+
+def test_a_step_left_out_says_why(bundles: Path, document: dict[str, Any]) -> None:
+    said = {step["index"]: step["excluded"] for step in document["steps"]}
+    assert {i for i, reason in said.items() if reason is None} == {s["index"] for s in document["steps"] if s["steady"]}
+    assert said[0] == "prefill step"
+    assert said[13] == "window not closed (nothing after it on record)"
+    assert Counter(reason for reason in said.values() if reason) == document["excluded"]
+    rows = csv.DictReader(io.StringIO(called("steps", bundles / "eager.ktrace", "--csv").out))
+    assert {int(row["index"]): row["excluded"] or None for row in rows} == said
+    shown = kerntrace("steps", bundles / "eager.ktrace").out
+    for reason, count in document["excluded"].items():
+        numbers = [i for i, why in said.items() if why == reason]
+        assert f"left out of headline figures: {count} x {reason} (step{'s' if count > 1 else ''} {numbers[0]}" in shown

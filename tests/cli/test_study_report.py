@@ -120,7 +120,7 @@ def test_tables_hold_the_documents_figures(reported: Report, study: Study) -> No
 def test_published_rows_are_marked_as_reference(reported: Report, study: Study) -> None:
     text = reported(study, "--add", "published").out
     assert "5.07" in text
-    assert "published by others, in no figure here" in text
+    assert "reference rows are published by others, and in no figure here" in text
     assert "published by others" not in reported(study).out
 
 

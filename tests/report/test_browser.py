@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.conftest import TRACES
+from tests.report.conftest import TRACES, made
 
 from kerntrace.ingest.open_any import open_any
 from kerntrace.units import duration
@@ -269,4 +269,45 @@ def test_a_refusal_is_the_first_thing_seen(chromium: Any, refused: Path) -> None
     box = found.page.locator(".refusal").bounding_box()
     assert box["y"] < 300
     assert found.errors == []
+    found.page.close()
+
+
+@pytest.fixture(scope="module")
+def early(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """The first steps of a trace, not all of which are steady."""
+    where = tmp_path_factory.mktemp("early")
+    found = opened(chromium, made(where, TRACES / "h200-native-eager.ktrace", "--steps", "0-3"))
+    yield found
+    found.page.close()
+
+
+def test_hovering_a_step_left_out_tells_why(early: Opened) -> None:
+    look_at(early.page, "a", "kind === 'step' && i === 0")
+    text = early.page.evaluate(_SHOWN)
+    assert "step 0: prefill" in text
+    assert "left out of headline figures: prefill step" in text
+
+
+def test_keys_go_from_step_to_step_and_tell_each(early: Opened) -> None:
+    page = early.page
+    page.locator("#plot-timeline-a").focus()
+    told = page.locator("#timeline-a .inspector")
+    for key, number, said in (("]", 2, "steady"), ("[", 1, "left out of headline figures: next to"), ("[", 0, "prefill step")):
+        page.keyboard.press(key)
+        assert f"step {number}: " in told.inner_text()
+        assert said in told.inner_text()
+    page.keyboard.press("Escape")
+    assert "Click a mark" in told.inner_text()
+    options = page.locator("#timeline-a select.steps option").all_inner_texts()
+    assert [option.endswith(", left out") for option in options] == [True, True, False, False]
+
+
+def test_on_a_narrow_screen_only_tables_scroll_and_keys_reach_them(chromium: Any, pair: Path) -> None:
+    found = opened(chromium, pair)
+    found.page.set_viewport_size({"width": 390, "height": 800})
+    found.page.wait_for_timeout(300)
+    assert found.page.evaluate("document.documentElement.scrollWidth") == 390
+    wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth)"
+    assert found.page.evaluate(f"{wide}.length") > 3
+    assert found.page.evaluate(f"{wide}.every((one) => one.tabIndex === 0 && one.getAttribute('aria-label'))")
     found.page.close()

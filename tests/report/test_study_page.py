@@ -14,7 +14,7 @@ from tests.support.studies import A100, H100, H200, Truth, make_study
 from kerntrace.evidence.hypotheses import weigh
 from kerntrace.evidence.study_evidence import Question, gather
 from kerntrace.model.scheduler import SForm, scheduler_ms
-from kerntrace.report.figures.study_batch_charts import rival_charts
+from kerntrace.report.figures.study_batch_charts import crosscheck_chart, rival_charts
 from kerntrace.report.figures.study_charts import benefit_chart, gap_chart
 from kerntrace.report.html.study_page import predictions_of, study_page
 from kerntrace.report.study_document import study_document
@@ -99,6 +99,23 @@ def test_the_gap_has_one_place_a_gpu(parts: tuple[dict[str, Any], list[Any]]) ->
     assert [text for _, text in chart.ticks] == ["H200", "H100-SXM", "A100-40GB-SXM"]
 
 
+def test_a_published_row_of_another_gpu_has_a_place_of_its_own(parts: tuple[dict[str, Any], list[Any]]) -> None:
+    only = {**parts[0], "hosts": parts[0]["hosts"][:1]}
+    chart = gap_chart(only)
+    assert chart is not None
+    assert [text for _, text in chart.ticks] == ["H200", "A100-40GB-SXM", "H100-SXM"]
+    (published,) = [one for one in chart.series if one.hollow]
+    assert sorted(published.x) == [0, 1, 2]
+
+
+def test_cross_checks_are_drawn_by_their_number_in_the_table(parts: tuple[dict[str, Any], list[Any]], page: Page) -> None:
+    rows = json.loads(json.dumps(parts[0]["crosscheck"]))
+    rows[1]["against_traced"] = None
+    chart = crosscheck_chart({**parts[0], "crosscheck": rows})
+    assert chart is not None
+    assert sorted(x for one in chart.series for x in one.x) == [1, *range(3, len(rows) + 1)]
+
+
 def test_rivals_are_drawn_by_their_formulas(parts: tuple[dict[str, Any], list[Any]]) -> None:
     study = parts[0]
     chart = next(one for one in rival_charts(study) if one.title == "H200, context 512")
@@ -146,7 +163,7 @@ def test_a_study_without_traces_or_references_has_what_it_can(tmp_path: Path) ->
 
 
 @pytest.mark.browser
-def test_it_opens_without_complaint_or_request(chromium: Any, path: Path) -> None:
+def test_it_opens_without_complaint_or_request(chromium: Any, path: Path, parts: tuple[dict[str, Any], list[Any]]) -> None:
     from tests.report.test_browser import opened
 
     found = opened(chromium, path)
@@ -156,4 +173,23 @@ def test_it_opens_without_complaint_or_request(chromium: Any, path: Path) -> Non
     search = found.page.locator("#crosscheck input[type=search]")
     search.fill("H100-SXM eager")
     assert found.page.locator("#check-table tbody tr:visible").count() == 2
+    assert found.page.evaluate("document.querySelectorAll('#check-table td.bad').length") == sum(
+        row[which]["verdict"] == "disagree"
+        for row in parts[0]["crosscheck"]
+        for which in ("against_traced", "against_untraced")
+        if row[which]
+    )
+    found.page.close()
+
+
+@pytest.mark.browser
+def test_legends_are_dark_where_the_page_is(chromium: Any, path: Path) -> None:
+    from tests.report.test_browser import opened
+
+    found = opened(chromium, path, color_scheme="dark")
+    colours = found.page.evaluate("""[...kerntrace.drawn.values()].flatMap((model) =>
+        [...model.center, ...model.left, ...model.right, ...model.above, ...model.below].filter((one) => one.type === "Legend")
+        .map((legend) => legend.background_fill_color?.value ?? legend.background_fill_color))""")
+    assert len(colours) > 3
+    assert {str(colour) for colour in colours} == {"#12171d"}
     found.page.close()

@@ -7,7 +7,7 @@ from tests.support.pipeline import Account, account_of
 from tests.support.recording import Playing, decode_range, prefill_range
 
 from kerntrace.steps.boundaries import compile_pattern, find_ranges
-from kerntrace.steps.steady import exclusions
+from kerntrace.steps.steady import exclusions, why_left_out
 
 KINDS = {"d": decode_range(1), "D": decode_range(2), "p": prefill_range(8), "e": "execute_context_0(0)_generation_0(0)"} | {
     "m": "execute_context_1(8)_generation_2(2)",
@@ -96,3 +96,33 @@ def test_nothing_left_out() -> None:
     made = played("ddd")
     made.steady[:] = True
     assert exclusions(made.steps, made.steady) == {}
+
+
+def test_every_step_left_out_has_its_reason() -> None:
+    made = played("pdddmddeddDD")
+    reasons = why_left_out(made.steps, made.steady)
+    assert ["" if steady else reason for steady, reason in zip(made.steady, reasons)] == reasons.tolist()
+    assert (reasons == "").tolist() == made.steady.tolist()
+    assert {i: reason for i, reason in enumerate(reasons) if reason and not reason.startswith("next to")} == {
+        0: "prefill step",
+        4: "prefill and decode in one step",
+        7: "empty iteration",
+        11: "window not closed (nothing after it on record)",
+    }
+
+
+def test_a_steady_step_that_is_kept_out_lacks_work_on_record() -> None:
+    made = played("ddddd")
+    fewer = made.steady.copy()
+    fewer[2] = False
+    assert why_left_out(made.steps, fewer).tolist()[1:4] == ["", "launched work that is not on record", ""]
+    assert exclusions(made.steps, fewer)["launched work that is not on record"] == 1
+
+
+def test_a_window_that_the_next_step_s_work_does_not_close() -> None:
+    made = played("ddddd")
+    made.steps.complete[1] = False
+    made.steady[1] = False
+    reasons = why_left_out(made.steps, made.steady)
+    assert reasons[1] == "window not closed (the next step's work does not start later)"
+    assert reasons[4] == "window not closed (nothing after it on record)"

@@ -84,7 +84,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(profile: Profile, output: Path) -> None:
-    from kerntrace.report.text import console, printable, table
+    from kerntrace.report.tables import show, table
+    from kerntrace.report.text import console, printable
 
     out = console()
     made = table(
@@ -96,7 +97,7 @@ def _show(profile: Profile, output: Path) -> None:
         cells = ["" if constant is None else f"{constant.value:.3f}" for constant in known]
         source: Any = next(constant.source for constant in known if constant is not None)
         made.add_row(printable(", ".join((*entry.kinds, *entry.families)), 30), *cells, printable(source, 80))
-    out.print(made)
+    show(out, made)
     for name, constant in profile.measured.items():
         out.print(f"{name} {constant.value:g}: {constant.source}", markup=False)
     for warning in profile.warnings:

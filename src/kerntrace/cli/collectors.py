@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -141,7 +142,8 @@ def _rows(plan: Plan, trace: Trace, made: Profile) -> list[dict[str, Any]]:
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
-    from kerntrace.report.text import console, table
+    from kerntrace.report.tables import show, table
+    from kerntrace.report.text import console
     from kerntrace.units import ms
 
     headings = ("batch", "steps", "kernels", "busy ms", "wall ms", "untraced ms", "dilation", "of repetitions")
@@ -156,8 +158,8 @@ def _show(rows: list[dict[str, Any]]) -> None:
         counted.append(f"{row['kernels']['median']:g}" if "kernels" in row else "-")
         timed = [ms(row[k]["median"]) if k in row else "-" for k in ("busy_ns", "wall_ns")]
         untraced = sorted(row["untraced_step_ns"])
-        middle = ms(untraced[len(untraced) // 2]) if untraced else "-"
+        middle = ms(median(untraced)) if untraced else "-"
         said = row["dilation"]
         ratio = [f"{said['ratio']:.3f}", f"{said['min']:.3f} to {said['max']:.3f}"] if said else ["-", "-"]
         made.add_row(row["collector"], *counted, *timed, middle, *ratio)
-    console().print(made)
+    show(console(), made)

@@ -28,7 +28,7 @@ Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", he
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 StepsPart = Annotated[
     str | None,
-    typer.Option("--steps", metavar="N|A:B", help="Only step N, or those from A up to but without B, and what they launched."),
+    typer.Option("--steps", metavar="N|A-B|A:B", help="Only these steps and what they launched: A-B with B, A:B without."),
 ]
 Merge = Annotated[
     Path | None,

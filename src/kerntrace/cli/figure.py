@@ -15,10 +15,21 @@ from kerntrace.cli.options import (
     JsonLimit,
     Pid,
     StepRange,
+    TimelineSteps,
     read_batches,
     working,
 )
-from kerntrace.cli.report import AddStudy, asked_of, is_study, read_sides, read_steps, study_documents
+from kerntrace.cli.report import (
+    AddStudy,
+    asked_of,
+    free_for,
+    is_study,
+    only_of_study,
+    only_of_traces,
+    read_sides,
+    read_steps,
+    study_documents,
+)
 from kerntrace.cli.say import say
 from kerntrace.errors import DONE, KerntraceError, RefusedError, UsageError
 
@@ -26,6 +37,8 @@ if TYPE_CHECKING:
     from kerntrace.accounting.analysis import Analysis
     from kerntrace.report.figures.chart import Drawing
     from kerntrace.report.html.side import Side
+
+_LISTED = "kerntrace figure --list says what each shows."
 
 
 def figure(
@@ -41,7 +54,7 @@ def figure(
     list_: Annotated[bool, typer.Option("--list", help="Name the figures there are.")] = False,
     add: AddStudy = None,
     batch: Batch = None,
-    steps: Annotated[str | None, typer.Option("--steps", metavar="A-B", help="Steps that the timeline shows.")] = None,
+    steps: TimelineSteps = None,
     model: Annotated[str | None, typer.Option("--model", help="Model that ran, if the trace does not say.")] = None,
     gpu: Annotated[str | None, typer.Option("--gpu", help="GPU, if the trace does not say or the table lacks it.")] = None,
     mode: Annotated[str | None, typer.Option("--mode", help="eager, graph, graph-nocompile, compile.")] = None,
@@ -52,35 +65,44 @@ def figure(
     json_limit: JsonLimit = JSON_LIMIT,
 ) -> int:
     """Draw one figure of a trace or a study for a paper, from the numbers that --json prints."""
-    from kerntrace.report.figures.draw import require_figures, save
+    from kerntrace.report.figures.draw import format_of, require_figures, save
 
     if list_:
         _list()
         return DONE
     if name is None or source is None or output is None:
-        raise UsageError("a figure needs NAME, a trace or study, and -o FILE", "kerntrace figure --list names the figures.")
+        raise UsageError("a figure needs NAME, a trace or study, and -o FILE", _LISTED)
     require_figures()
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already", "Choose another -o, or give --force.")
-    if is_study(source):
+    paths = [source] if other is None else [source, other]
+    format_of(output)
+    free_for(output, force, [*paths, *(add or [])])
+    asked, sizes, range_ = asked_of(model, gpu, mode, context), read_batches(batch), read_steps(steps)
+    if any(is_study(path) for path in paths):
+        only_of_study(paths, [batch, steps, model, gpu, mode, context, device, pid, step_range])
         drawings = _of_study(name, source, add or [])
     else:
-        paths = [source] if other is None else [source, other]
-        asked, part = asked_of(model, gpu, mode, context), (device, pid, step_range, json_limit)
-        drawings = _of_traces(name, *read_sides(paths, asked, read_batches(batch), read_steps(steps), part))
+        only_of_traces(add)
+        _known(name)
+        drawings = _of_traces(name, *read_sides(paths, asked, sizes, range_, (device, pid, step_range, json_limit)))
     if not drawings:
-        raise KerntraceError(f"{source.name} has nothing to draw for {name}", "kerntrace figure --list says what each shows.")
+        hint = f"kerntrace study report {source} says what is missing." if is_study(source) else _LISTED
+        raise KerntraceError(f"{source.name} has nothing to draw for {name}", hint)
     with working(f"drawing {output.name}"):
         save(drawings, output)
     say(f"wrote {output}")
     return DONE
 
 
-def _of_traces(name: str, sides: list[Side], analyses: list[Analysis]) -> list[Drawing]:
+def _known(name: str) -> None:
     from kerntrace.report.figures.trace_figures import TRACE_FIGURES
 
     if name not in TRACE_FIGURES:
         raise _unknown(name, list(TRACE_FIGURES), "a trace")
+
+
+def _of_traces(name: str, sides: list[Side], analyses: list[Analysis]) -> list[Drawing]:
+    from kerntrace.report.figures.trace_figures import TRACE_FIGURES
+
     for side, analysis in zip(sides, analyses):
         failed = next((rule for rule in analysis.rules if not rule.ok), None)
         if failed is not None:

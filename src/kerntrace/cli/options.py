@@ -25,6 +25,10 @@ Batch = Annotated[list[str] | None, typer.Option("--batch", metavar="N[,N...]", 
 Kind = Annotated[str | None, typer.Option("--kind", help="Only steps of this kind: decode, prefill, mixed, empty, unknown.")]
 Device = Annotated[int | None, typer.Option("--device", help="CUDA device to account for, where a trace has several.")]
 Pid = Annotated[int | None, typer.Option("--pid", help="Process to account for, where a trace has several.")]
+TimelineSteps = Annotated[
+    str | None,
+    typer.Option("--steps", metavar="N|A-B|A:B", help="Steps that the timeline shows: A-B with B, A:B without."),
+]
 StepRange = Annotated[
     str | None,
     typer.Option(

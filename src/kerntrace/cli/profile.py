@@ -39,7 +39,7 @@ RecordedOption = Annotated[int, typer.Option("--recorded", min=1, help="How many
 WarmupOption = Annotated[int, typer.Option("--warmup", min=1, help="Calls of each cell before anything is timed.")]
 KindsOption = Annotated[str | None, typer.Option("--kinds", help="Kinds for the native collector, as for `kerntrace record`.")]
 DilationOption = Annotated[bool, typer.Option("--dilation/--no-dilation", help="Also time the cells untraced.")]
-ScopesOption = Annotated[bool, typer.Option("--nvtx-scopes", help="Ranges of vLLM's own and around the parts of its iteration; they cost host time.")]
+ScopesOption = Annotated[bool, typer.Option("--nvtx-scopes", help="Ranges of vLLM's parts too; they cost host time.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT.ktrace", help="Bundle to write.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the bundle if it exists.")]
 

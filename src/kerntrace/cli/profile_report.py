@@ -53,7 +53,8 @@ def kernel_nodes(cell: CellTimes, facts: Mapping[str, str]) -> int | None:
 def show_times(times: tuple[CellTimes, ...], facts: Mapping[str, str]) -> None:
     """The dilation of each cell: what tracing did to a step, and how sure that is."""
     from kerntrace.capture.wallclock import dilation, step_times
-    from kerntrace.report.text import console, table
+    from kerntrace.report.tables import show, table
+    from kerntrace.report.text import console
     from kerntrace.units import ms
 
     made = table(
@@ -74,7 +75,7 @@ def show_times(times: tuple[CellTimes, ...], facts: Mapping[str, str]) -> None:
             f"{found.low:.3f} to {found.high:.3f}",
             str(found.repetitions),
         )
-    console().print(made)
+    show(console(), made)
     for cell in times:
         nodes = kernel_nodes(cell, facts)
         if nodes is not None:

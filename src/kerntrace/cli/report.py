@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from kerntrace.cli.options import (
     JsonLimit,
     Pid,
     StepRange,
+    TimelineSteps,
     analyse_file,
     chosen_steps,
     read_batches,
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Part = tuple[int | None, int | None, str | None, str]  # --device, --pid, --step-range, --json-limit
-AddStudy = Annotated[list[Path] | None, typer.Option("--add", metavar="DIR", help="Another study's store beside it; repeat.")]
+AddStudy = Annotated[
+    list[Path] | None, typer.Option("--add", metavar="DIR", help="Of a study: another's store beside it; repeat.")
+]
 
 
 def report(
@@ -47,7 +50,7 @@ def report(
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
     add: AddStudy = None,
     batch: Batch = None,
-    steps: Annotated[str | None, typer.Option("--steps", metavar="A-B", help="Steps that the timeline shows.")] = None,
+    steps: TimelineSteps = None,
     model: Annotated[str | None, typer.Option("--model", help="Model that ran, if the trace does not say.")] = None,
     gpu: Annotated[str | None, typer.Option("--gpu", help="GPU, if the trace does not say or the table lacks it.")] = None,
     mode: Annotated[str | None, typer.Option("--mode", help="eager, graph, graph-nocompile, compile.")] = None,
@@ -61,14 +64,19 @@ def report(
     from kerntrace.report.html.render import require_report
 
     require_report()
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already", "Choose another -o, or give --force.")
-    if is_study(trace):
-        return _study(trace, add or [], output)
     paths = [trace] if other is None else [trace, other]
+    free_for(output, force, [*paths, *(add or [])])
+    asked, sizes, range_ = asked_of(model, gpu, mode, context), read_batches(batch), read_steps(steps)
     part = (device, pid, step_range, json_limit)
-    sides, analyses = read_sides(paths, asked_of(model, gpu, mode, context), read_batches(batch), read_steps(steps), part)
-    _write(output, _page(sides, read_batches(batch)))
+    if any(is_study(path) for path in paths):
+        only_of_study(paths, [batch, steps, model, gpu, mode, context, device, pid, step_range])
+        return _study(trace, add or [], output)
+    only_of_traces(add)
+    sides, analyses = read_sides(paths, asked, sizes, range_, part)
+    _write(output, _page(sides, sizes))
+    for side in sides if asked != asked_of(None, None, None, None) else ():
+        if side.no_roofline and side.analysis.ok:
+            say(f"no roofline of {side.name}: {side.no_roofline}")
     for analysis, path in zip(analyses, paths):
         refused(analysis, path.name)
     return DONE if all(analysis.ok for analysis in analyses) else REFUSED
@@ -101,8 +109,50 @@ def _page(sides: list[Side], sizes: list[int]) -> str:
 
 
 def is_study(path: Path) -> bool:
-    """Whether this is a study's store: a directory with the plan that it was run by."""
-    return path.is_dir() and (path / "plan.json").is_file()
+    """Whether this is a study's store: a directory with the plan that it was run by, or with what it measured."""
+    return any((path / name).is_file() for name in ("plan.json", "records.jsonl"))
+
+
+def free_for(output: Path, force: bool, sources: list[Path]) -> None:
+    """See to it that a file may be written there, before the work that it is to hold.
+
+    Raises:
+        UsageError: if it is there and not to be overwritten, or is what is read.
+        KerntraceError: if it is a directory, or lies in none.
+    """
+    if output.is_dir():
+        raise UsageError(f"{output} is a directory", "Name a file with -o.")
+    if output.exists() and any(source.exists() and output.samefile(source) for source in sources):
+        raise UsageError(f"{output} is what is to be read", "Choose another -o.")
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists already", "Choose another -o, or give --force.")
+    if not output.parent.is_dir():
+        raise KerntraceError(f"{output} cannot be written: there is no directory {output.parent}", "Choose another -o.")
+    if not os.access(output if output.exists() else output.parent, os.W_OK):
+        raise KerntraceError(f"{output} cannot be written: permission denied", "Choose another -o.")
+
+
+def only_of_study(paths: list[Path], of_traces: list[object]) -> None:
+    """See to it that nothing is asked of a study that holds of traces only.
+
+    Raises:
+        UsageError: naming what does not go with a study.
+    """
+    if len(paths) > 1:
+        raise UsageError("a study and another trace or study do not go together", "Put another study beside it with --add DIR.")
+    if any(value is not None and value != [] for value in of_traces):
+        options = "--batch, --steps, --model, --gpu, --mode, --context, --device, --pid and --step-range"
+        raise UsageError(f"{options} are for traces; {paths[0].name} is a study", "Leave them out.")
+
+
+def only_of_traces(add: list[Path] | None) -> None:
+    """See to it that no study is to stand beside traces.
+
+    Raises:
+        UsageError: if one is.
+    """
+    if add:
+        raise UsageError("--add puts a study's store beside a study, and this is a trace", "Leave it out.")
 
 
 def study_documents(path: Path, add: list[Path]) -> tuple[Json, list[Json]]:
@@ -113,7 +163,8 @@ def study_documents(path: Path, add: list[Path]) -> tuple[Json, list[Json]]:
     from kerntrace.report.study_document import study_document
     from kerntrace.study.store import read_study
 
-    study, others = read_study(path), [(one.name, read_study(one)) for one in add]
+    study = read_study(path)
+    others = [(one.name, read_study(one)) for one in add if str(one) != "published"]  # those rows are always there
     with working("resampling"):
         evidence = gather(study, Question(published=True), others)
         return study_document(evidence, weigh(evidence)), predictions_of(evidence)
@@ -137,9 +188,24 @@ def _compare(sides: list[Side], sizes: list[int]) -> dict[str, object] | None:
 
 
 def asked_of(model: str | None, gpu: str | None, mode: str | None, context: int | None) -> Asked:
-    """What is said of the recording on the command line."""
+    """What is said of the recording on the command line.
+
+    Raises:
+        UsageError: if there is no such mode, model or GPU.
+    """
     from kerntrace.evidence.roofline_setting import Asked
 
+    if gpu is not None:
+        from kerntrace.hardware import find_gpu
+
+        try:
+            find_gpu(gpu)
+        except UsageError as error:  # its hint is of options that these verbs do not have
+            raise UsageError(error.what, "Choose one of them, or leave --gpu out: then there is no roofline.") from None
+    if model is not None:
+        from kerntrace.model.architecture import load_model
+
+        load_model(model)
     return Asked(model=model, gpu=gpu, mode=_mode(mode), context=context)
 
 
@@ -160,10 +226,10 @@ def read_steps(text: str | None) -> tuple[int, int] | None:
     """
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
-    if not found or int(found[2] or found[1]) < int(found[1]):
-        raise UsageError(f"--steps {text!r} is no range of steps", "Write it as 20-39.")
-    return int(found[1]), int(found[2] or found[1])
+    from kerntrace.steps.chosen import read_steps as chosen
+
+    first, end = chosen(text)
+    return first, 10**9 if end is None else end - 1  # the page takes those that there are
 
 
 def _write(output: Path, page: str) -> None:

@@ -38,7 +38,8 @@ def steps(
 ) -> int:
     """Account for every step: GPU busy, and each nanosecond of idleness by its cause."""
     from kerntrace.accounting.summary import cells_of
-    from kerntrace.report.documents import STEP_COLUMNS, step_rows, steps_document
+    from kerntrace.report.documents import steps_document
+    from kerntrace.report.step_rows import STEP_COLUMNS, step_rows
 
     one_format(as_json, as_csv)
     sizes = read_batches(batch)

@@ -70,7 +70,8 @@ def _host(found: HostProgress) -> dict[str, Any]:
 
 
 def _show(study: Study, found: tuple[HostProgress, ...]) -> None:
-    from kerntrace.report.text import console, table
+    from kerntrace.report.tables import show, table
+    from kerntrace.report.text import console
 
     out = console()
     marked = ", replayed: nothing in it was measured anew" if study.replayed else ""
@@ -82,7 +83,7 @@ def _show(study: Study, found: tuple[HostProgress, ...]) -> None:
         made = table(f"{host.host.gpu} ({host.host.key})", {"mode": "left"} | dict.fromkeys(right, "right"))
         for mode in host.modes:
             made.add_row(mode.mode, *map(str, (mode.done, mode.left, mode.traced_done, mode.traced_left)))
-        out.print(made)
+        show(out, made)
         left = "nothing" if host.complete else "not known yet" if host.left_s is None else f"about {host.left_s / 60:.0f} min"
         spent = f"{host.spent_s / 60:.1f} min of timed calls (measured)"
         out.print(f"{spent}; left: {left} (derived), {host.starts} engine starts in it", markup=False, highlight=False)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.errors import RefusedError, UsageError
+from kerntrace.steps.chosen import read_steps
 from kerntrace.steps.ownership import NEVER, Steps
 from kerntrace.trace.launches import Rows
 from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Mask, Table
-
-_FORM = re.compile(r"([0-9]{1,9})|([0-9]{0,9}):([0-9]{0,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class Part:
 
 
 def read_part(text: str, count: int) -> Part:
-    """The part that `N` (one step) or `A:B` (from A up to but without B; either may be left out) names.
+    """The part that `N`, `A-B` or `A:B` names (`steps.chosen`).
 
     Args:
         count: how many steps there are.
@@ -34,12 +32,9 @@ def read_part(text: str, count: int) -> Part:
     Raises:
         UsageError: if it names none of them.
     """
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"--steps {text!r} names no steps", "Write it as 12 or 12:20, as `kerntrace steps` counts them.")
-    first = int(found[1] or found[2] or 0)
-    last = first + 1 if found[1] else min(int(found[3] or count), count)
-    if not first < last <= count:
+    first, end = read_steps(text)
+    last = count if end is None else min(end, count)
+    if not first < last:
         raise UsageError(f"--steps {text}: there are no such steps", f"The trace has steps 0 to {count - 1}.")
     return Part(first, last)
 

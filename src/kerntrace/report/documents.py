@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.accounting.compare import Comparison
-from kerntrace.accounting.ledger import GAP_TERMS, Ledger, cause_of, largest_gap
-from kerntrace.accounting.summary import (
-    TERMS,
-    Cell,
-    Spread,
-    delays_of,
-    graph_coverage,
-    outside_steps,
-    phase_shares,
-    phases_of,
-)
-from kerntrace.steps.names import KINDS
+from kerntrace.accounting.phases import Phases
+from kerntrace.accounting.summary import Cell, Spread, outside_steps, phase_shares, phases_of
+from kerntrace.report.step_rows import brief_step_rows, step_rows
 from kerntrace.steps.steady import exclusions
 from kerntrace.steps.work import FamilyUse, KernelUse, SameWork
 from kerntrace.trace.integrity import Rule
@@ -41,11 +31,19 @@ def check_document(analysis: Analysis) -> Json:
 
 def steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> Json:
     """`kerntrace.steps/1`: every step of `shown`, and the headline cells."""
-    steps = analysis.steps
     with ThreadPoolExecutor(1) as pool:  # NumPy leaves the interpreter free, so the rows can be made meanwhile
         waiting = pool.submit(phases_of, analysis)
         rows = step_rows(analysis, shown)
-        phases = waiting.result()
+        return _steps_document(analysis, cells, rows, waiting.result())
+
+
+def brief_steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> Json:
+    """`kerntrace.steps/1` without what a row says of launches and single gaps, which takes a pass over every call and gap."""
+    return _steps_document(analysis, cells, brief_step_rows(analysis, shown), phases_of(analysis))
+
+
+def _steps_document(analysis: Analysis, cells: list[Cell], rows: list[Json], phases: Phases | None) -> Json:
+    steps = analysis.steps
     return {
         "schema": "kerntrace.steps/1",
         "trace": trace_json(analysis.trace),
@@ -66,70 +64,6 @@ def steps_document(analysis: Analysis, cells: list[Cell], shown: list[int]) -> J
             for cell in cells
         ],
     }
-
-
-STEP_COLUMNS = (
-    "index",
-    "kind",
-    "batch",
-    "prefill_tokens",
-    "steady",
-    "kernels",
-    "launches",
-    "graph_launches",
-    "graph_coverage",
-    "queue_delay_mean_ns",
-    "start_latency_mean_ns",
-    *(f"{name}_ns" for name in (*TERMS, "overlap")),
-    *(f"{side}.{name}_ns" for side in ("within", "between") for name in GAP_TERMS),
-    "largest_gap_ns",
-    "largest_gap_cause",
-)
-
-
-def step_rows(analysis: Analysis, shown: list[int]) -> list[Json]:
-    """A row a step. Where no later work closes a step's window, its terms stand under `open_window` and not in the row."""
-    steps, ledger = analysis.steps, analysis.ledger
-    if steps is None or not analysis.ok:
-        return []
-    delays, covered = delays_of(analysis), graph_coverage(analysis)
-    said = steps.boundaries
-    columns = _lists(ledger) if ledger else {}
-    longest = largest_gap(ledger.gaps, len(steps)).tolist() if ledger else []
-    rows = []
-    for i in shown:
-        row: Json = {
-            "index": i,
-            "kind": KINDS[said.kind[i]],
-            "batch": _known(int(said.batch[i])),
-            "prefill_tokens": _known(int(said.prefill_tokens[i])),
-            "steady": bool(analysis.steady[i]),
-            "kernels": int(steps.kernels[i]),
-            "launches": int(steps.launches[i]),
-            "graph_launches": int(steps.graph_launches[i]),
-            "graph_coverage": _number(float(covered[i])),
-            "queue_delay_mean_ns": _number(float(delays.queue_delay[i])),
-            "start_latency_mean_ns": _number(float(delays.launch_latency[i])),
-        }
-        if ledger is not None and steps.operations[i]:
-            account: Json = {f"{name}_ns": columns[name][i] for name in (*TERMS, "overlap")}
-            for side in ("within", "between"):
-                account[side] = {f"{name}_ns": columns[f"{side} {name}"][i] for name in GAP_TERMS}
-            if longest[i] >= 0:
-                account["largest_gap_ns"] = int(ledger.gaps.end[longest[i]] - ledger.gaps.start[longest[i]])
-                account["largest_gap_cause"] = cause_of(ledger.gaps, longest[i])
-            row |= account if ledger.complete[i] else {"open_window": account}
-        rows.append(row)
-    return rows
-
-
-def _lists(ledger: Ledger) -> dict[str, list[int]]:
-    """Every term as a list of Python integers, which is much faster than one at a time."""
-    columns = {name: ledger.term(name).tolist() for name in TERMS}
-    columns["overlap"] = ledger.overlap.tolist()
-    for side, terms in (("within", ledger.within), ("between", ledger.between)):
-        columns |= {f"{side} {name}": terms[name].tolist() for name in GAP_TERMS}
-    return columns
 
 
 def cell_json(cell: Cell) -> Json:
@@ -289,11 +223,3 @@ def _method(analysis: Analysis) -> str | None:
 
 def _fields(struct: Any) -> Json:
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
-
-
-def _known(value: int) -> int | None:
-    return None if value < 0 else value
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -10,10 +10,11 @@ from rich.table import Table
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.accounting.ledger import GAP_TERMS, Ledger, cause_of, largest_gap
 from kerntrace.accounting.summary import Cell, Spread, outside_steps, phase_shares, phases_of
+from kerntrace.report.excluded import left_out
+from kerntrace.report.tables import show, table
 from kerntrace.steps.layers import Layers
 from kerntrace.steps.names import KINDS
 from kerntrace.steps.ownership import Steps
-from kerntrace.steps.steady import exclusions
 from kerntrace.steps.work import KernelUse
 from kerntrace.trace.table import Ints
 from kerntrace.units import NS_PER_MS, duration, ms, share
@@ -40,7 +41,7 @@ TERM_NAMES = {
 def console() -> Console:
     """Standard output; wide enough for tables where it is not a terminal."""
     out = Console(highlight=False, soft_wrap=False)
-    return out if out.is_terminal else Console(highlight=False, width=140)
+    return out if out.is_terminal else Console(highlight=False, width=140, soft_wrap=True)
 
 
 def printable(name: str, width: int = 60) -> str:
@@ -51,14 +52,6 @@ def printable(name: str, width: int = 60) -> str:
         end = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[-tail:])
         clean = f"{clean[: width - tail - 1]}\N{HORIZONTAL ELLIPSIS}{end}"
     return escape(clean) if clean.strip() else "(no name)"
-
-
-def table(title: str, columns: dict[str, str]) -> Table:
-    """An empty table; `columns` maps headings to justification."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    for heading, justify in columns.items():
-        made.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    return made
 
 
 def show_check(analysis: Analysis, name: str) -> None:
@@ -85,14 +78,15 @@ def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: st
     assert ledger is not None
     out = console()
     out.print(f"[bold]{printable(name)}[/]: {len(steps)} steps by {how_found(steps)}")
-    for reason, count in exclusions(steps, analysis.steady).items():
-        out.print(f"  left out of headline figures: {count} x {reason}", style="dim")
+    for group in left_out(analysis):
+        told = f"  left out of headline figures: {group.count} x {group.reason} ({group.which})"
+        out.print(told, style="dim", soft_wrap=True)
     for reason, count in outside_steps(analysis).items():
         out.print(f"  kernels that belong to no step: {count} x {reason}", style="dim")
     phases = phases_of(analysis)
     for cell in cells:
         out.print()
-        out.print(cell_table(cell))
+        show(out, cell_table(cell))
         shares = phase_shares(phases, cell)[:8] if phases else []
         if shares and cell.terms["host_exposed"].median:
             made = table(
@@ -101,11 +95,11 @@ def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: st
             )
             for one in shares:
                 made.add_row(f"  {printable(one.name, 44)}", ms(one.host_wait), ms(one.launch_call))
-            out.print(made)
+            show(out, made)
     if not cells:
         out.print("no steady decode step: figures are only given step by step below", style="yellow")
     out.print()
-    out.print(_steps_table(analysis, steps, ledger, shown))
+    show(out, _steps_table(analysis, steps, ledger, shown))
     if len(shown) > _SHOWN:
         out.print(f"... {len(shown) - _SHOWN} more steps: --json or --csv has all, --batch and --kind choose", style="dim")
     for line in _outliers(analysis, ledger):
@@ -221,7 +215,7 @@ def show_kernels(analysis: Analysis, found: list[tuple[Cell, list[KernelUse], La
         if layers is not None:
             _show_layers(out, layers)
             out.print()
-        out.print(made)
+        show(out, made)
         if len(uses) > _SHOWN:
             out.print(f"... {len(uses) - _SHOWN} more kernel names: --json or --csv has all", style="dim")
         out.print()

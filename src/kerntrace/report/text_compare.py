@@ -8,7 +8,8 @@ from rich.console import Console
 
 from kerntrace.accounting.compare import Comparison, Pair
 from kerntrace.accounting.summary import TERMS
-from kerntrace.report.text import TERM_NAMES, cell_name, console, how_found, printable, table
+from kerntrace.report.tables import show, table
+from kerntrace.report.text import TERM_NAMES, cell_name, console, how_found, printable
 from kerntrace.steps.work import FamilyUse
 from kerntrace.units import ms, share
 
@@ -93,7 +94,7 @@ def _show_pair(out: Console, pair: Pair) -> None:
     for name, label in (("kernels", "kernels"), ("launches", "launch calls"), ("graph_launches", "graph launches")):
         one, other = a.counts[name].median, b.counts[name].median
         made.add_row(label, f"{one:g}", "", f"{other:g}", "", f"{one - other:g}", "")
-    out.print(made)
+    show(out, made)
     _show_work(out, pair)
 
 
@@ -129,6 +130,6 @@ def _show_work(out: Console, pair: Pair) -> None:
             ms(other.total_ns) if other else "-",
             printable(shown.family, 56),
         )
-    out.print(made)
+    show(out, made)
     if len(rows) > _FAMILIES:
         out.print(f"... {len(rows) - _FAMILIES} more: --json has all", style="dim")

@@ -10,7 +10,8 @@ from rich.markup import escape
 from kerntrace.evidence.roofline_join import CellRoofline
 from kerntrace.evidence.tally import Tally
 from kerntrace.report.roofline_document import published_json
-from kerntrace.report.text import console, printable, table
+from kerntrace.report.tables import show, table
+from kerntrace.report.text import console, printable
 from kerntrace.units import duration, ms, share
 
 _SHOWN = 40
@@ -58,7 +59,7 @@ def _show_blocks(out: Console, one: CellRoofline) -> None:
     made = table("T_blocks, ms", {"": "left", "predicted": "right", "busy + device gap": "right", "error": "right"})
     for blocks in one.blocks:
         made.add_row(escape(blocks.profile), ms(blocks.predicted_ns), ms(one.device_ns), _percent(blocks.error))
-    out.print(made)
+    show(out, made)
     found = one.accuracy
     if found:
         out.print(
@@ -110,7 +111,7 @@ def _show_tallies(out: Console, title: str, tallies: Sequence[Tally], one: CellR
             _NONE if tally.error is None else _percent(tally.error),
             share(tally.measured_ns, one.work_ns),
         )
-    out.print(made)
+    show(out, made)
 
 
 def _show_unmatched(out: Console, one: CellRoofline) -> None:
@@ -128,7 +129,7 @@ def _show_unmatched(out: Console, one: CellRoofline) -> None:
             share(found.total_ns, one.work_ns),
             printable(found.name, 50),
         )
-    out.print(made)
+    show(out, made)
 
 
 def _show_violations(out: Console, one: CellRoofline) -> None:

@@ -13,7 +13,8 @@ from kerntrace.evidence.effects import PERCENTILE, CellFigures, EffectFigures
 from kerntrace.evidence.finding import Finding, Verdict
 from kerntrace.evidence.machines import PUBLISHED
 from kerntrace.evidence.study_evidence import Evidence, Machine
-from kerntrace.report.text import console, printable, table
+from kerntrace.report.tables import show, table
+from kerntrace.report.text import console, printable
 from kerntrace.report.text_study_parts import between, in_ms, of_sessions, percent, show_accuracy, show_attribution
 from kerntrace.report.text_study_traces import show_traces
 from kerntrace.units import NS_PER_MS, ms
@@ -32,7 +33,7 @@ def show_study(evidence: Evidence, findings: Sequence[Finding]) -> None:
     """Everything: hosts, what is missing, cells, machines, traces, attribution, accuracy, and the verdicts last."""
     out = console()
     if not out.is_terminal:
-        out = Console(highlight=False, width=_WIDE)
+        out = Console(highlight=False, width=_WIDE, soft_wrap=True)
     _show_head(out, evidence)
     _show_missing(out, evidence.missing)
     for machine in evidence.machines:
@@ -98,7 +99,7 @@ def _show_cells(out: Console, machine: Machine) -> None:
             arm = cell.arms.get(mode)
             row += [ms(arm.median), in_ms(arm.percentile)] if arm else ["-", ""]
         made.add_row(*row)
-    out.print(made)
+    show(out, made)
     _show_spread(out, machine.cells, modes)
     for effect in dict.fromkeys(name for cell in machine.cells for name in cell.effects):
         _show_effect(out, machine, effect)
@@ -128,7 +129,7 @@ def _show_spread(out: Console, cells: Sequence[CellFigures], modes: Sequence[str
             _spread([arm.spread.mad for arm in arms]),
             f"{sum(arm.spread.outliers for arm in arms)} of {sum(arm.repetitions for arm in arms)}",
         )
-    out.print(made)
+    show(out, made)
 
 
 def _range(counts: Sequence[int]) -> str:
@@ -161,7 +162,7 @@ def _show_effect(out: Console, machine: Machine, effect: str) -> None:
     )
     for cell in cells:
         made.add_row(f"  {cell.place.batch}", str(cell.place.context), *_effect_row(cell.effects[effect]))
-    out.print(made)
+    show(out, made)
 
 
 def _effect_row(one: EffectFigures) -> list[str]:
@@ -218,11 +219,18 @@ def _show_machines(out: Console, evidence: Evidence) -> None:
     for row in evidence.references:
         name = f"{' / '.join(row.gpus)}"
         made.add_row(
-            printable(name, 26), PUBLISHED, "gap", "15", f"{row.gap_ms:.2f}", *[""] * 3, percent(row.gap_share), style="dim"
+            printable(name, 30),
+            PUBLISHED,
+            "gap (reference)",
+            "15",
+            f"{row.gap_ms:.2f}",
+            *[""] * 3,
+            percent(row.gap_share),
+            style="dim",
         )
-    out.print(made)
+    show(out, made)
     if evidence.references:
-        out.print("dim rows are reference: published by others, in no figure here", style="dim")
+        out.print("reference rows are published by others, and in no figure here", style="dim")
 
 
 def _show_findings(out: Console, findings: Sequence[Finding]) -> None:

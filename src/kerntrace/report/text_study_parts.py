@@ -10,7 +10,8 @@ from rich.markup import escape
 from kerntrace.evidence.attribution import BATCH
 from kerntrace.evidence.rivals import FORMULAS, LABELS, RivalFit
 from kerntrace.evidence.study_evidence import Evidence
-from kerntrace.report.text import printable, table
+from kerntrace.report.tables import show, table
+from kerntrace.report.text import printable
 from kerntrace.stats.interval import Interval
 from kerntrace.stats.sessions import SessionEstimate
 from kerntrace.units import NS_PER_MS, ms
@@ -84,7 +85,7 @@ def _show_lines(out: Console, evidence: Evidence) -> None:
             _number(plane.first if plane else None),
             _number(plane.second if plane else None),
         )
-    out.print(made)
+    show(out, made)
     out.print("p(1, 0): of slope 1 and intercept 0 together; given T: both slopes with the GPU's time held fixed", style="dim")
 
 
@@ -115,7 +116,7 @@ def _show_rivals(out: Console, evidence: Evidence) -> None:
                 f"{fit.worst[0]}x{fit.worst[1]}",
                 percent(fit.chosen_share),
             )
-    out.print(made)
+    show(out, made)
     told = "* the simplest within one standard error of the best; ** so in 95 % of redrawn studies; H-C and H-D need no S"
     out.print(told, style="dim")
 
@@ -143,7 +144,7 @@ def _show_trends(out: Console, evidence: Evidence) -> None:
             f"{slope:.1f}" if slope is not None else "-",
             *(ms(one.ns[cell]) if cell in one.ns else "-" for cell in cells),
         )
-    out.print(made)
+    show(out, made)
 
 
 def show_accuracy(out: Console, evidence: Evidence) -> None:
@@ -174,4 +175,4 @@ def show_accuracy(out: Console, evidence: Evidence) -> None:
             f"{found.median_factor:.3f}",
             f"{one.worst[1]}x{one.worst[2]}",
         )
-    out.print(made)
+    show(out, made)

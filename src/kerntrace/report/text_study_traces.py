@@ -9,7 +9,8 @@ from rich.markup import escape
 
 from kerntrace.evidence.gap_check import kernel_count
 from kerntrace.evidence.study_evidence import Evidence
-from kerntrace.report.text import printable, table
+from kerntrace.report.tables import show, table
+from kerntrace.report.text import printable
 from kerntrace.report.text_study_parts import percent
 from kerntrace.units import ms
 
@@ -57,7 +58,7 @@ def _show_checks(out: Console, evidence: Evidence) -> None:
             one.verdict,
             one.against_traced.verdict if one.against_traced else "-",
         )
-    out.print(made)
+    show(out, made)
     told = (
         "ledger = busy + host-exposed (within + between steps) + device gap; leak: decoding steps of less than the whole batch"
     )
@@ -89,7 +90,7 @@ def _show_gap_checks(out: Console, evidence: Evidence) -> None:
         subtracted = ms(one.subtraction) if one.subtraction is not None else "-"
         about = [printable(place.host, 12), one.effect, str(place.batch), str(place.context)]
         made.add_row(*about, subtracted, ms(one.traced_wall), ms(one.ledger), *terms, one.verdict)
-    out.print(made)
+    show(out, made)
 
 
 def _show_work(out: Console, evidence: Evidence) -> None:

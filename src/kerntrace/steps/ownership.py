@@ -19,6 +19,7 @@ from kerntrace.trace.operations import Operations
 from kerntrace.trace.table import Ints, Mask, distinct
 
 NEVER = np.iinfo(np.int64).max
+_FEW = 4  # steps whose operations are looked for one step at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +119,20 @@ def launch_calls(trace: Trace, launches: Launches) -> tuple[Mask, Mask]:
 
 def _first_starts(ops: Operations, owner: Rows, count: int) -> Ints:
     """Device time of each step's first operation, NEVER where it owns none."""
-    first = np.full(count, NEVER, np.int64)
-    owned = np.flatnonzero(owner >= 0)[::-1]
-    first[owner[owned]] = ops.start[owned]  # the last value assigned stays: here the earliest operation
-    return first
+    first = np.full(count + 1, NEVER, np.int64)  # the last place takes the operations of no step
+    begun = np.flatnonzero(np.diff(owner, prepend=-2))[::-1]  # of operations of one step that follow on each other, the first
+    first[owner[begun]] = ops.start[begun]  # the last value assigned stays: here the earliest operation
+    return first[:-1]
 
 
 def _last_ends(ops: Operations, owner: Rows, wanted: Mask) -> Ints:
     """Device time at which the last operation of each wanted step ends, NEVER for the others and where it owns none."""
     last = np.full(len(wanted), np.iinfo(np.int64).min, np.int64)
-    chosen = np.flatnonzero((owner >= 0) & np.append(wanted, False)[owner])
+    few = np.flatnonzero(wanted)
+    if len(few) <= _FEW:
+        chosen = np.concatenate([np.zeros(0, np.intp), *(np.flatnonzero(owner == step) for step in few)])
+    else:
+        chosen = np.flatnonzero(np.append(wanted, False)[owner])
     np.maximum.at(last, owner[chosen], ops.end[chosen])
     return np.where(last == np.iinfo(np.int64).min, NEVER, last)
 

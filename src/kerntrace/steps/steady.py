@@ -23,10 +23,21 @@ def steady_steps(steps: Steps) -> Mask:
     return steady
 
 
+def why_left_out(steps: Steps, steady: Mask) -> npt.NDArray[np.object_]:
+    """For each step the reason for which headline figures leave it out; empty for one that they are taken over.
+
+    Args:
+        steady: steps that they are taken over: those of `steady_steps`, or fewer where a step's launches are not all on record.
+    """
+    reasons = _reasons(steps)
+    reasons[steady_steps(steps)] = "launched work that is not on record"
+    reasons[steady] = ""
+    return reasons
+
+
 def exclusions(steps: Steps, steady: Mask) -> dict[str, int]:
     """How many steps were left out of the headline figures, by reason."""
-    reasons = _reasons(steps)[~steady]
-    found, counts = np.unique(reasons, return_counts=True)
+    found, counts = np.unique(why_left_out(steps, steady)[~steady], return_counts=True)
     return {str(reason): int(count) for reason, count in zip(found, counts)}
 
 
@@ -40,13 +51,15 @@ def _alike_next(steps: Steps) -> Mask:
 
 
 def _reasons(steps: Steps) -> npt.NDArray[np.object_]:
-    """For each step the reason for which it would not be steady."""
+    """For each step the reason for which it would not be steady, were it not."""
     kind = steps.boundaries.kind
     reason = np.full(len(steps), "next to a step of another kind or batch", dtype=object)
     reason[kind == UNKNOWN_KIND] = "next to a step with other kernels"
     if len(reason):
         reason[0] = "first step on record"
     reason[~steps.complete] = "window not closed (nothing after it on record)"
+    last = int(np.flatnonzero(steps.operations).max(initial=-1))
+    reason[:last][~steps.complete[:last]] = "window not closed (the next step's work does not start later)"
     reason[steps.operations == 0] = "ran nothing on the device"
     for name, said in (("prefill", "prefill step"), ("mixed", "prefill and decode in one step"), ("empty", "empty iteration")):
         reason[kind == KINDS.index(name)] = said

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kerntrace.steps.families import family_of
+from kerntrace.steps.grouped import Columns, grouped
 from kerntrace.steps.ownership import Steps
+from kerntrace.steps.shapes import Shapes, shapes_of
 from kerntrace.trace.model import Trace
 from kerntrace.trace.operations import Operations
 
@@ -52,30 +54,37 @@ class FamilyUse:
 
 def kernels_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> list[KernelUse]:
     """Every kernel name that the chosen steps ran, the one with most time first."""
-    rows, step = owned_kernels(ops, steps, chosen)
-    names = trace.kernels.names("name")
-    code = names.codes[rows]
-    length = trace.kernels.ints("end_ns")[rows] - trace.kernels.ints("start_ns")[rows]
-    replayed = trace.kernels.valid("graph_node_id")[rows]
-    shape = _shape_keys(trace, rows)
-    order = _by_code(code)
-    edges = np.flatnonzero(np.diff(code[order], prepend=-2))
+    return _uses(trace, ops, steps, chosen, shapes_of(trace))
+
+
+def brief_kernels_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> list[KernelUse]:
+    """As `kernels_in`, without launch shapes, for which six more columns are read."""
+    return _uses(trace, ops, steps, chosen, None)
+
+
+def _uses(trace: Trace, ops: Operations, steps: Steps, chosen: Index, shapes: Shapes | None) -> list[KernelUse]:
+    names = (*trace.kernels.names("name").values, "")
+    replayed = trace.kernels.valid("graph_node_id")
+    alike = bool(replayed.all()) or not replayed.any()
+    more: Columns = {}
+    if shapes is not None:
+        more["shape"] = shapes.numbers
+    if not alike:
+        more["replayed"] = replayed.view(np.uint8).__getitem__
     uses = []
-    for low, high in zip(edges, np.append(edges[1:], len(order))):
-        mine = order[low:high]
-        middle, least, most = _spread(step[mine], len(chosen))
-        name = names.values[code[mine[0]]] if code[mine[0]] >= 0 else ""
+    for found in grouped(trace, ops, steps, chosen, np.arange(len(names)), more):
+        middle, least, most = _spread(found.step, len(chosen))
         uses.append(
             KernelUse(
-                name,
-                family_of(name),
+                names[found.number],
+                family_of(names[found.number]),
                 _whole(middle),
                 least,
                 most,
-                float(length[mine].sum() / len(chosen)),
-                _whole(float(np.median(length[mine]))),
-                () if shape is None else _shapes(trace, rows[mine], shape[mine]),
-                float(replayed[mine].mean()),
+                float(found.length.sum() / len(chosen)),
+                _whole(float(np.median(found.length))),
+                () if shapes is None else shapes.ranked(found.more["shape"]),
+                float(replayed[0]) if alike else float(found.more["replayed"].mean()),
             )
         )
     return sorted(uses, key=lambda use: (-use.total_ns, use.name))
@@ -83,26 +92,20 @@ def kernels_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> li
 
 def families_in(trace: Trace, ops: Operations, steps: Steps, chosen: Index) -> list[FamilyUse]:
     """Every family that the chosen steps ran, the one with most time first."""
-    rows, step = owned_kernels(ops, steps, chosen)
-    names = trace.kernels.names("name")
+    codes, values = trace.kernels.names("name").codes, trace.kernels.names("name").values
     numbers: dict[str, int] = {}
-    families = np.array([numbers.setdefault(family_of(v), len(numbers)) for v in (*names.values, "")])
-    code = families[names.codes[rows]]
-    length = trace.kernels.ints("end_ns")[rows] - trace.kernels.ints("start_ns")[rows]
+    families = np.array([numbers.setdefault(family_of(name), len(numbers)) for name in (*values, "")])
+    labels, ran = list(numbers), np.zeros(len(families), bool)
+    uses = []
+    for found in grouped(trace, ops, steps, chosen, families, {"code": codes.__getitem__}):
+        middle, _, _ = _spread(found.step, len(chosen))
+        uses.append((found.number, _whole(middle), float(found.length.sum() / len(chosen))))
+        ran[found.more["code"]] = True
     members: dict[int, set[str]] = defaultdict(set)
-    for used in np.unique(names.codes[rows]):
-        members[int(families[used])].add(names.values[used] if used >= 0 else "")
-    labels = list(numbers)
-    order = _by_code(code)
-    edges = np.flatnonzero(np.diff(code[order], prepend=-1))
-    found = []
-    for low, high in zip(edges, np.append(edges[1:], len(order))):
-        mine = order[low:high]
-        number = int(code[mine[0]])
-        middle, _, _ = _spread(step[mine], len(chosen))
-        total = float(length[mine].sum() / len(chosen))
-        found.append(FamilyUse(labels[number], _whole(middle), total, frozenset(members[number])))
-    return sorted(found, key=lambda use: (-use.total_ns, use.family))
+    for code in np.flatnonzero(ran).tolist():
+        members[int(families[code])].add(values[code] if code < len(values) else "")
+    families_used = [FamilyUse(labels[n], count, total, frozenset(members[n])) for n, count, total in uses]
+    return sorted(families_used, key=lambda use: (-use.total_ns, use.family))
 
 
 def owned_kernels(ops: Operations, steps: Steps, chosen: Index) -> tuple[Index, Index]:
@@ -173,49 +176,10 @@ def _whole(value: float) -> float:
     return int(value) if value.is_integer() else value
 
 
-_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-
-
-def _by_code(code: npt.NDArray[np.integer]) -> Index:
-    """Places of the codes in ascending order, equal ones as they come. Numbers of 16 bits are sorted in linear time."""
-    narrow = not len(code) or int(code.max()) <= np.iinfo(np.int16).max
-    return np.argsort(code.astype(np.int16) if narrow else code, kind="stable")
-
-
-def _spread(step: Index, steps: int) -> tuple[float, int, int]:
+def _spread(step: npt.NDArray[np.integer], steps: int) -> tuple[float, int, int]:
     """Median, least and greatest number of executions a step, given the step of each; most names run in few steps or in all."""
     if 4 * len(step) >= steps:
         counts = np.bincount(step, minlength=steps)
         return float(np.median(counts)), int(counts.min()), int(counts.max())
     _, ran = np.unique(step, return_counts=True)  # fewer executions than half the steps: the median is 0
     return 0.0, 0, int(ran.max())
-
-
-def _shape_keys(trace: Trace, rows: Index) -> npt.NDArray[np.int64] | None:
-    """A number for each kernel's launch shape, equal for equal shapes; None where shapes are not recorded."""
-    if not all(trace.kernels.has(name) for name in _SHAPE):
-        return None
-    key, span = np.zeros(len(rows), np.int64), 1
-    for name in _SHAPE if len(rows) else ():
-        column = trace.kernels.ints(name)
-        if column.min() == column.max():
-            continue
-        value = column[rows]
-        low, high = int(value.min()), int(value.max())
-        if span * (high - low + 1) >= 2**62:  # number the shapes so far anew
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(key.max()) + 1
-        key = key * (high - low + 1) + (value - low)
-        span *= high - low + 1
-    return key
-
-
-def _shapes(trace: Trace, rows: Index, key: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """The distinct shapes of some kernels, the commonest first, of equally common ones the least first."""
-    if key.min() == key.max():
-        first, count = np.zeros(1, np.intp), np.ones(1, np.intp)
-    else:
-        _, first, count = np.unique(key, return_index=True, return_counts=True)
-    columns = [trace.kernels.ints(name)[rows[first]] for name in _SHAPE]
-    ranked = np.lexsort([*columns[::-1], -count])
-    return tuple("grid {},{},{} block {},{},{}".format(*(int(column[i]) for column in columns)) for i in ranked)

@@ -44,6 +44,18 @@ def require_figures() -> None:
         raise KerntraceError("figures need matplotlib, which is not installed", f"Install it: {MISSING}")
 
 
+def format_of(path: Path) -> str:
+    """The format that a file's ending chooses.
+
+    Raises:
+        UsageError: if the ending is none of svg, pdf, png.
+    """
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in FORMATS:
+        raise UsageError(f"{path} does not end in .svg, .pdf or .png", "Name it so.")
+    return kind
+
+
 def save(drawings: Sequence[Drawing], path: Path) -> None:
     """Draw one panel a drawing and write the file; its ending chooses the format.
 
@@ -54,9 +66,7 @@ def save(drawings: Sequence[Drawing], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in FORMATS:
-        raise UsageError(f"{path.name} does not end in .svg, .pdf or .png", "Name it so.")
+    kind = format_of(path)
     columns = 1 if isinstance(drawings[0], Lanes) else 2 if len(drawings) == 4 else min(3, len(drawings))
     rows = -(-len(drawings) // columns)
     with mpl.rc_context(_STYLE):

@@ -11,6 +11,7 @@ from kerntrace.report.figures.study_charts import GAP, batch_ticks, cells_by_con
 from kerntrace.units import NS_PER_MS
 
 Json = dict[str, Any]
+_MOST_TICKS = 24
 
 _RIVALS = {"H-S": ("#d55e00", "dashed"), "H-C": (GREY, "dotted"), "H-D": ("#009e73", "solid"), "H-D+S": ("#cc79a7", "dotdash")}
 _FORMS = (("linear", "solid"), ("log2", "dashed"), ("sqrt", "dotted"), ("power", "dotdash"))
@@ -115,9 +116,7 @@ def exposure_charts(study: Json) -> list[Chart]:
         for form, dash in _FORMS:
             values = [scheduler(form, batch) or 0.0 for batch in batches]
             series.append(Series(f"S(N), {form} (predicted)", batches, values, GREY, "", dash=dash))
-        alt = (
-            f"Host-exposed time of eager steps on {machine['name']} within and between steps against N, and S(N) in four forms"
-        )
+        alt = f"Host-exposed time of eager steps on {machine['name']}, within and between steps, and S(N) in four forms, against N"
         title = f"{machine['name']}, eager, traced"
         charts.append(
             Chart(
@@ -220,23 +219,23 @@ def _predicted(pairs: Sequence[tuple[Json, float]]) -> list[Series]:
 
 def crosscheck_chart(study: Json) -> Chart | None:
     """Ledger less traced subtraction of each traced cell with its interval; zero is agreement."""
-    rows = [row for row in study["crosscheck"] if row["against_traced"]]
+    rows = [(number, row) for number, row in enumerate(study["crosscheck"], 1) if row["against_traced"]]
     if not rows:
         return None
     series = []
-    for i, mode in enumerate(dict.fromkeys(row["mode"] for row in rows)):
-        mine = [(at, row) for at, row in enumerate(rows) if row["mode"] == mode]
+    for i, mode in enumerate(dict.fromkeys(row["mode"] for _, row in rows)):
+        mine = [(number, row) for number, row in rows if row["mode"] == mode]
         found = [row["against_traced"] for _, row in mine]
         said = [
-            f"{row['host']}, {mode}, batch {row['batch']}, context {row['context']}:"
+            f"{number}: {row['host']}, {mode}, batch {row['batch']}, context {row['context']}:"
             f" {one['ledger_less_subtraction_ns'] / NS_PER_MS:+.3f} ms, {one['verdict']}"
-            for (_, row), one in zip(mine, found)
+            for (number, row), one in zip(mine, found)
         ]
         whole = all(one["interval"] for one in found)
         series.append(
             Series(
                 mode,
-                [at for at, _ in mine],
+                [number for number, _ in mine],
                 [one["ledger_less_subtraction_ns"] / NS_PER_MS for one in found],
                 COLOURS[i % len(COLOURS)],
                 MARKERS[i % len(MARKERS)],
@@ -246,5 +245,6 @@ def crosscheck_chart(study: Json) -> Chart | None:
                 said=said,
             )
         )
+    ticks = [(float(number), str(number)) for number, _ in rows[:: -(-len(rows) // _MOST_TICKS)]]
     alt = "Step by the ledger less step by subtraction of the traced calls' walls, a traced cell and mode at a time"
-    return Chart("", "traced cell, in the order of the table", "ledger - subtraction, ms", tuple(series), alt, height=280)
+    return Chart("", "number of traced cell and mode", "ledger - subtraction, ms", tuple(series), alt, ticks=ticks, height=280)

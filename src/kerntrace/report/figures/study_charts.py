@@ -24,6 +24,10 @@ def grid_of(study: Json) -> str:
     return "common" if "common" in grids else "all"
 
 
+def grid_text(grid: str) -> str:
+    return {"all": "all cells", "common": "the common grid"}.get(grid, f"the {grid} grid")
+
+
 def bandwidth_of(gpu: str) -> float | None:
     """Nominal DRAM bandwidth in GB/s; None for a GPU that the table lacks."""
     from kerntrace.hardware import find_gpu
@@ -73,11 +77,14 @@ def _against_gpu(study: Json, what: str, x_label: str, y_label: str, *, by_bandw
             series += _of_machine(study, machine, at, what, grid)
     if not series:
         return None
+    if not by_bandwidth:
+        known = {short_gpu(gpu) for gpu in places}
+        absent = [row["gpus"][0] for row in study["reference"] if known.isdisjoint(row["gpus"])]
+        places |= {gpu: float(i) for i, gpu in enumerate(absent, len(machines))}
     series += _references(study, places, what)
     ticks = [] if by_bandwidth else [(place, short_gpu(gpu)) for gpu, place in places.items() if place is not None]
-    alt = (
-        f"{y_label} by GPU: single cells, the median over the {grid} grid with its 95 % interval, and published reference rows"
-    )
+    over = f"the median over {grid_text(grid)} with its 95 % interval"
+    alt = f"{y_label} by GPU: single cells, {over}, and published reference rows"
     greatest = max(max(one.y) for one in series)
     least = min(0.0, min(min(one.y) for one in series))
     return Chart("", x_label, y_label, tuple(series), alt, ticks=ticks, y_range=(1.08 * least, 1.1 * greatest or 1.0))
@@ -106,7 +113,7 @@ def _of_machine(study: Json, machine: Json, at: float, what: str, grid: str) -> 
         value, interval = _median(row, what)
         ends = (interval["low"], interval["high"]) if interval else None
         scale = 1.0 if what == "benefit" else 1 / NS_PER_MS
-        told = f"{machine['name']}, median over {row['cells']} cells ({grid} grid): {_text(value * scale, what)}"
+        told = f"{machine['name']}, median over {row['cells']} cells ({grid_text(grid)}): {_text(value * scale, what)}"
         if ends and interval:
             told += f" [{_text(ends[0] * scale, what)}, {_text(ends[1] * scale, what)}], 95 %, {interval['method']}"
         found.append(
@@ -137,7 +144,7 @@ def _median(row: Json, what: str) -> tuple[float, Json | None]:
 
 
 def _references(study: Json, places: dict[str, float | None], what: str) -> list[Series]:
-    """Published rows at the place of their GPU; one whose GPU is not in the study is drawn where its bandwidth puts it."""
+    """Published rows at the place of their GPU; one whose GPU is not in the study where its bandwidth puts it, or beside."""
     short = {short_gpu(gpu): place for gpu, place in places.items()}
     x, y, said = [], [], []
     for row in study["reference"]:

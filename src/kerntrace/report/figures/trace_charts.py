@@ -77,7 +77,7 @@ def _top(steps: Json) -> float:
 
 def _said(row: Json) -> str:
     batch = f", batch {row['batch']}" if row["batch"] is not None else ""
-    state = "steady" if row["steady"] else "window not closed, left out" if "open_window" in row else "not steady, left out"
+    state = "steady" if row["steady"] else f"left out: {row['excluded']}"
     return f"{row['kind']}{batch}, {row['kernels']} kernels: {state}"
 
 

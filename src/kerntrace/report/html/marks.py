@@ -5,7 +5,7 @@ The `id` of an API call is its row. A mark's `by` is the `id` of its launch call
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from kerntrace.accounting.analysis import Analysis
 from kerntrace.report.html.names import shown_name
 from kerntrace.steps.families import family_of
 from kerntrace.steps.names import KINDS
+from kerntrace.steps.steady import why_left_out
 from kerntrace.trace.api_names import is_graph_launch, is_synchronising
 from kerntrace.trace.model import Trace
 from kerntrace.trace.table import Ints
@@ -53,8 +54,9 @@ class Marks:
         name: place in the strip's strings.
         id: of an API call, -1 for others.
         by: id of the launch call that a gap, replay or operation answers to, -1 for none.
-        more: API call: operations it launched; gap: ns of the whole gap; replay: its operations; step: its number;
-            kernel: graph node or -1; copy: bytes or -1.
+        more: API call: operations it launched; gap: ns of the whole gap; replay: its operations; step: place in the strip's
+            strings of why headline figures leave it out, -1 for one that they are taken over; kernel: graph node or -1;
+            copy: bytes or -1.
     """
 
     start: Ints
@@ -105,8 +107,10 @@ def step_marks(analysis: Analysis, first: int, last: int, strings: Strings) -> M
     assert steps is not None
     some = np.flatnonzero(steps.operations[first : last + 1]) + first
     names = [strings.place(_step_name(analysis, i)) for i in some.tolist()]
+    reasons = why_left_out(steps, analysis.steady)[some].tolist()
+    why = np.array([strings.place(reason) if reason else _NO for reason in reasons], np.int64)
     start, end = steps.window_begin[some], steps.window_end[some]
-    return _marks(start, end - start, CLASSES.index("step"), np.array(names, np.int64), more=some)
+    return _marks(start, end - start, CLASSES.index("step"), np.array(names, np.int64), more=why)
 
 
 def _step_name(analysis: Analysis, i: int) -> str:
@@ -114,26 +118,37 @@ def _step_name(analysis: Analysis, i: int) -> str:
     said = analysis.steps.boundaries
     batch = f", batch {said.batch[i]}" if said.batch[i] >= 0 else ""
     kind = KINDS[said.kind[i]]
-    return f"step {i}: {kind}{batch}" + ("" if analysis.steps.complete[i] else " (window not closed)")
+    return f"step {i}: {kind}{batch}"
 
 
 def api_marks(analysis: Analysis, rows: Index, strings: Strings) -> Marks:
     """API calls of one thread."""
     calls = analysis.trace.api_calls
     names = calls.names("name")
-    launched = np.bincount(analysis.ops.launch[analysis.ops.launch >= 0], minlength=len(calls))[rows]
+    text = replace(names, codes=names.codes[rows])
+    launched = _launched(analysis, rows)
     start = calls.ints("start_ns")[rows]
     end = calls.ints("end_ns", null=np.iinfo(np.int64).max)[rows]
     latest = int(analysis.ops.end.max()) if len(analysis.ops) else int(start.max(initial=0))
     kind = np.full(len(rows), CLASSES.index("other call"))
     for label, chosen in (
-        ("synchronising call", names.where(is_synchronising)[rows]),
+        ("synchronising call", text.where(is_synchronising)),
         ("launch", calls.mask("is_launch")[rows]),
-        ("graph launch", names.where(is_graph_launch)[rows]),
+        ("graph launch", text.where(is_graph_launch)),
     ):
         kind[chosen] = CLASSES.index(label)
     length = np.minimum(end, np.maximum(start, latest)) - start
-    return _marks(start, length, kind, strings.of_column(names.codes[rows], names.values), id=rows, more=launched)
+    return _marks(start, length, kind, strings.of_column(text.codes, text.values), id=rows, more=launched)
+
+
+def _launched(analysis: Analysis, rows: Index) -> Ints:
+    """How many operations each of these calls, which ascend, launched."""
+    if not len(rows):
+        return np.zeros(0, np.int64)
+    low, high = int(rows[0]), int(rows[-1])
+    launch = analysis.ops.launch
+    near = launch[(launch >= low) & (launch <= high)]
+    return np.bincount(near - low, minlength=high - low + 1)[rows - low]
 
 
 def gap_marks(analysis: Analysis, first: int, last: int, strings: Strings) -> Marks:
@@ -160,9 +175,10 @@ def gap_marks(analysis: Analysis, first: int, last: int, strings: Strings) -> Ma
 def replay_marks(analysis: Analysis, ops: Index, strings: Strings) -> Marks:
     """Each graph launch as one mark from the start of its first node to the end of its last."""
     launch = analysis.ops.launch[ops]
+    if not len(analysis.trace.api_calls):
+        return _nothing()
     names = analysis.trace.api_calls.names("name")
-    graph = names.where(is_graph_launch) if len(analysis.trace.api_calls) else np.zeros(0, bool)
-    mine = ops[(launch >= 0) & np.append(graph, False)[launch]]
+    mine = ops[(launch >= 0) & replace(names, codes=names.codes[launch]).where(is_graph_launch)]
     if not len(mine):
         return _nothing()
     calls, which, count = np.unique(analysis.ops.launch[mine], return_inverse=True, return_counts=True)

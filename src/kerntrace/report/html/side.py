@@ -14,11 +14,11 @@ from kerntrace.accounting.summary import Cell, cells_of
 from kerntrace.capture.wallclock import Pair, step_times
 from kerntrace.errors import UsageError
 from kerntrace.evidence.roofline_setting import Asked, guess_mode, settle
-from kerntrace.report.documents import kernels_document, steps_document
+from kerntrace.report.documents import brief_steps_document, kernels_document
 from kerntrace.report.html.choose import Run, Sample, sample_steps, timeline_runs
 from kerntrace.report.roofline_document import roofline_document
 from kerntrace.steps.layers import layers_of
-from kerntrace.steps.work import kernels_in
+from kerntrace.steps.work import brief_kernels_in
 
 Json = dict[str, Any]
 PROFILES = ("affine", "flat", "ideal")  # as `kerntrace roofline` takes them when not told otherwise
@@ -56,7 +56,7 @@ class Side:
         name: the file's, without its directory.
         dtype: of the weights, for the GPU's peak.
         mode: of execution: what the manifest says, else what the work shows; empty where neither does.
-        documents: `steps`, `kernels` and, where the setting is known, `roofline`, as the verbs' `--json` prints them.
+        documents: `steps` and `kernels` in brief and, where the setting is known, `roofline`, as the verbs' `--json` prints them.
         no_roofline: why there is no roofline; empty where there is one.
         untraced: by batch.
     """
@@ -90,7 +90,7 @@ def read_side(
     sample = sample_steps(analysis)
     shown = sample.steps.tolist() if analysis.ok else []
     documents = {
-        "steps": steps_document(analysis, cells, shown),
+        "steps": brief_steps_document(analysis, cells, shown),
         "kernels": kernels_document(analysis, _kernels(analysis, cells)),
     }
     roofline, no_roofline = _roofline(analysis, cells, asked)
@@ -118,7 +118,7 @@ def _kernels(analysis: Analysis, cells: list[Cell]) -> list[Any]:
     found = []
     for cell in cells:
         assert analysis.steps is not None  # cells come from steps
-        uses = kernels_in(analysis.trace, analysis.ops, analysis.steps, cell.steps)
+        uses = brief_kernels_in(analysis.trace, analysis.ops, analysis.steps, cell.steps)
         layers = layers_of(analysis.trace, analysis.ops, analysis.steps, int(cell.steps[len(cell.steps) // 2]))
         found.append((cell, uses, layers.json() if layers else None))
     return found

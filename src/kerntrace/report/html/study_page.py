@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerntrace.errors import KerntraceError
 from kerntrace.report.figures.chart import Chart
-from kerntrace.report.figures.study_charts import grid_of, machines_of, short_gpu
+from kerntrace.report.figures.study_charts import grid_of, grid_text, machines_of, short_gpu
 from kerntrace.report.figures.study_figures import STUDY_FIGURES
 from kerntrace.report.html.draw import draw
 from kerntrace.report.html.names import shown_name, shown_text
@@ -75,7 +75,7 @@ def study_page(study: Json, predictions: Sequence[Json]) -> str:
         "short": short_gpu,
         "machines": machines,
         "names": {machine["host"]: machine["name"] for machine in machines},
-        "grid": grid_of(study),
+        "grid": grid_text(grid_of(study)),
         "charts": [_Section(name, _TITLES[name], found) for name, found in charts.items()],
         "skus": _medians(study),
         "rivals": _deciding(study),

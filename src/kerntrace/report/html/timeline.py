@@ -135,7 +135,12 @@ def _steps(analysis: Analysis, first: int, last: int, origin: int) -> list[Json]
     steps = analysis.steps
     assert steps is not None
     return [
-        {"index": i, "start": int(steps.window_begin[i]) - origin, "end": int(steps.window_end[i]) - origin}
+        {
+            "index": i,
+            "start": int(steps.window_begin[i]) - origin,
+            "end": int(steps.window_end[i]) - origin,
+            "steady": bool(analysis.steady[i]),
+        }
         for i in range(first, last + 1)
         if steps.operations[i]
     ]

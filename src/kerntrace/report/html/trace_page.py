@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from kerntrace.report.excluded import left_out
 from kerntrace.report.figures.palette import CLASS_COLOURS, DARK_CLASSES, TERM_COLOURS
 from kerntrace.report.figures.trace_charts import beyond, exposure_chart, roofline_chart, steps_chart
 from kerntrace.report.html.draw import draw
@@ -94,6 +95,7 @@ class _Shown:
         self.name = shown_name(side.name)
         self.facts = facts(side)
         self.beyond = _told_beyond(beyond(side.documents["steps"]))
+        self.left_out = left_out(side.analysis)
         self.found = how_found(side.analysis.steps) if side.analysis.steps is not None else "nothing"
 
     def __getattr__(self, name: str) -> Any:

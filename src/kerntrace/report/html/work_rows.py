@@ -16,10 +16,13 @@ def work_tables(compare: Json | None) -> list[Json]:
     """For each cell of a comparison its verdict and rows; none where there is no comparison."""
     if compare is None:
         return []
-    return [
-        {"label": _label(cell), "work": cell["same_work"], "rows": _rows(cell["same_work"], f"cells.{c}.same_work.")}
-        for c, cell in enumerate(compare["cells"])
-    ]
+    tables = []
+    for c, cell in enumerate(compare["cells"]):
+        rows = _rows(cell["same_work"], f"cells.{c}.same_work.")
+        tables.append(
+            {"label": _label(cell), "work": cell["same_work"], "rows": rows[:_MOST], "more": max(0, len(rows) - _MOST)}
+        )
+    return tables
 
 
 def _label(cell: Json) -> str:
@@ -41,4 +44,4 @@ def _rows(work: Json, at: str) -> list[Json]:
             for name in ("count", "total_mean_ns")
         ]
         rows.append({"what": _SAID[change["what"]], "family": shown_name(change["family"]), "paths": paths})
-    return rows[:_MOST]
+    return rows

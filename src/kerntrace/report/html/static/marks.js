@@ -132,7 +132,7 @@
     if (GAPS.has(kind)) {
       told.name = line.titles[kind];
       told.why = `${duration(ns)} of an idle gap of ${duration(more)}: ${line.meanings[kind]}`;
-    } else if (kind === "step") told.why = "window on the device's clock";
+    } else if (kind === "step") told.why = more < 0 ? "steady: headline figures are taken over it" : `left out of headline figures: ${strings[more]}`;
     else if (kind === "replay") told.why = `one launch, ${more} nodes`;
     else if (kind === "copy or memset" && more >= 0) told.why = `${more.toLocaleString("en")} bytes`;
     else if (KERNELS.has(kind)) told.why = more > 0 ? "kernel of a graph replay" : "kernel launched on its own";

@@ -26,7 +26,7 @@ window.kerntrace = (() => {
     for (const axis of [...model.below, ...model.left].filter((one) => one.type.endsWith("Axis")))
       axis.setv({ axis_label_text_color: quiet, major_label_text_color: ink, axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: null });
     for (const grid of model.center.filter((one) => one.type === "Grid")) grid.grid_line_color = line;
-    for (const legend of [...model.center, ...model.right, ...model.above].filter((one) => one.type === "Legend"))
+    for (const legend of [...model.center, ...model.right, ...model.above, ...model.below].filter((one) => one.type === "Legend"))
       legend.setv({ label_text_color: ink, background_fill_color: paper, border_line_color: line });
     for (const one of model.renderers.filter((r) => r.name === "ink")) {
       if (one.glyph.text_color) one.glyph.text_color = { value: ink };
@@ -130,10 +130,22 @@ window.kerntrace = (() => {
     root.dataset.drawn = "yes";
   }
 
+  // Blocks wider than the page: their scrolling is given to the keyboard.
+  function scrolled() {
+    for (const block of all(".scroll")) {
+      if (block.scrollWidth <= block.clientWidth) { block.removeAttribute("tabindex"); block.removeAttribute("role"); continue; }
+      block.tabIndex = 0;
+      block.setAttribute("role", "region");
+      block.setAttribute("aria-label", block.querySelector("caption")?.textContent.trim().slice(0, 120) || "table");
+    }
+  }
+
   function begin() {
     toggles();
     tabs();
     tables();
+    const watch = new ResizeObserver(scrolled);   // also when a tab or a closed block is opened
+    for (const block of all(".scroll")) watch.observe(block);
     requestAnimationFrame(() => setTimeout(figures, 0));
   }
   return { read, all, ready, drawn, begin, theme };

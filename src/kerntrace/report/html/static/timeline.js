@@ -71,8 +71,12 @@
       return;
     }
     line.pinned = line.shown.id[at];
-    const told = describe(line, line.shown.id[at], line.shown.count[at], line.shown.covered[at]);
     if (line.shown.count[at] === 1) link(line, line.pinned);
+    write(line, describe(line, line.pinned, line.shown.count[at], line.shown.covered[at]));
+  }
+  // What a mark is, below the figure, where a screen reader says it.
+  function write(line, told) {
+    line.inspector.replaceChildren();
     const name = document.createElement("b");
     name.textContent = told.name;
     line.inspector.append(name);
@@ -109,7 +113,15 @@
     line.steps.value = String(at);
     view(line, step.start - pad, step.end + pad);
   }
-  const next = (line, by) => to_step(line, Math.max(0, Math.min(line.strip.steps.length - 1, Number(line.steps.value) + by)));
+  // A step gone to by a key, a button or the list is told as if it had been clicked; the step lane is the first.
+  function go_to(line, at) {
+    to_step(line, at);
+    const step = line.strip.steps[at];
+    if (!step) return;
+    pin(line, undefined);
+    write(line, describe(line, line.strip.columns.start.indexOf(step.start), 1, 0));
+  }
+  const next = (line, by) => go_to(line, Math.max(0, Math.min(line.strip.steps.length - 1, Number(line.steps.value) + by)));
   const ACTS = { in: (l) => zoom(l, 0.5), out: (l) => zoom(l, 2), left: (l) => move(l, -0.3), right: (l) => move(l, 0.3), whole,
     previous: (l) => next(l, -1), next: (l) => next(l, 1), release: (l) => pin(l, undefined) };
   const KEYS = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole", "[": "previous", "]": "next", Escape: "release" };
@@ -123,7 +135,7 @@
     line.steps.replaceChildren(...line.strip.steps.map((step, i) => {
       const option = document.createElement("option");
       option.value = String(i);
-      option.textContent = `step ${step.index}, ${duration(step.end - step.start)}`;
+      option.textContent = `step ${step.index}, ${duration(step.end - step.start)}${step.steady ? "" : ", left out"}`;
       return option;
     }));
     line.rule.textContent = `Steps ${line.strip.first} to ${line.strip.last}: ${line.strip.rule}.`;
@@ -143,7 +155,7 @@
     lines.set(letter, line);
     const strips = box.querySelector("select.strips");
     strips?.addEventListener("change", () => choose_strip(line, Number(strips.value)));
-    line.steps.addEventListener("change", () => to_step(line, Number(line.steps.value)));
+    line.steps.addEventListener("change", () => go_to(line, Number(line.steps.value)));
     for (const button of K.all("button[data-act]", box)) button.addEventListener("click", () => ACTS[button.dataset.act](line));
     element.addEventListener("keydown", (event) => {
       const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : KEYS[event.key];
