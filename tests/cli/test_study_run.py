@@ -30,7 +30,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_without_a_gpu_the_way_that_needs_none_is_named(tmp_path: Path) -> None:
     ran = kerntrace("study", "run", "quick", "-o", tmp_path / "store")
     assert "--replay" in ran.complaint(1)
-    assert len(ran.err.splitlines()) == 1
     assert not (tmp_path / "store").exists()
 
 

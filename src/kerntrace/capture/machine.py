@@ -37,7 +37,7 @@ class NoGpuError(KerntraceError):
     def __init__(self, reason: str) -> None:
         super().__init__(
             f"no NVIDIA GPU here ({reason}), so nothing can be profiled",
-            "To see what a profile shows: kerntrace compare traces/h200-eager.ktrace traces/h200-graph.ktrace",
+            "A trace that was recorded elsewhere can be read here: kerntrace steps TRACE.",
         )
 
 

@@ -105,10 +105,18 @@ def _nothing(recording: Recording) -> int:
     """No process so much as loaded the recorder."""
     ended = f", exit status {recording.status}" if recording.status else ""
     _say(f"nothing was recorded: no process of the command used CUDA or NVTX{ended}")
-    print(
-        "A program that uses CUDA through a container, sudo or a remote machine does not inherit the recorder.", file=sys.stderr
-    )
+    print(_why_nothing(), file=sys.stderr)
     return recording.status or FAILED
+
+
+def _why_nothing() -> str:
+    from kerntrace.capture.machine import NoGpuError, look
+
+    try:
+        look()
+    except NoGpuError as error:
+        return f"There is {error.what.partition(', so')[0]}: CUDA does not start without one."
+    return "A program that uses CUDA through a container, sudo or a remote machine does not inherit the recorder."
 
 
 def _write(trace: Trace, target: Path, force: bool) -> None:

@@ -14,11 +14,14 @@ class StudyVerbs(Verbs):
 
     verbs: ClassVar[dict[str, Verb]] = {
         "run": Verb("Measure a study's grid in every mode, then trace chosen cells; run it again to resume.",
-                    "study_run", "run"),
+                    "study_run", "run",
+                    example="study run quick -o mystudy"),
         "status": Verb("Say how far a study is: what is done and left in each mode, the time it takes, and what is left out.",
-                       "study_status", "status"),
+                       "study_status", "status",
+                       example="study status mystudy"),
         "report": Verb("Say what a study found: gaps and benefits with intervals, the three-way cross-check, each hypothesis.",
-                       "study_report", "report"),
+                       "study_report", "report",
+                       example="study report mystudy --add published"),
     }  # fmt: skip
 
 

@@ -50,7 +50,11 @@ def run(
     asked = None if study is None else read_plan(study)
     if asked is None and replay is not None and not output.exists():
         asked = _of_recorded(replay)
-    if recorded is None and not ray:
+    if ray:
+        from kerntrace.study.cluster import require_ray
+
+        require_ray()
+    elif recorded is None:
         _require_gpu()
     with open_store(output, asked, replayed=recorded is not None) as store:
         _tell(store, recorded)
@@ -87,7 +91,7 @@ def _require_gpu() -> None:
     except NoGpuError as error:
         reason = error.what.partition("(")[2].partition(")")[0]
         raise KerntraceError(
-            f"no NVIDIA GPU here ({reason}), so nothing can be measured; without one, replay a recorded study: --replay DIR"
+            f"no NVIDIA GPU here ({reason}), so nothing can be measured", "Without one, replay a recorded study: --replay DIR."
         ) from None
 
 

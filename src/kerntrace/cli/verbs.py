@@ -22,6 +22,7 @@ class Verb:
         module, function: where it is, below `kerntrace.cli`.
         settings: of its command line, e.g. that it passes on what it does not know.
         is_group: the function makes a group of verbs.
+        example: a command line after `kerntrace`, shown below the help.
     """
 
     about: str
@@ -29,39 +30,55 @@ class Verb:
     function: str
     settings: dict[str, Any] = field(default_factory=dict)
     is_group: bool = False
+    example: str = ""
 
 
 PASSES_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
 VERBS = {
     "compare": Verb("Put two traces side by side: every term of the ledger, its difference, and whether the same kernels ran.",
-                    "compare", "compare"),
-    "steps": Verb("Account for every step: GPU busy, and each nanosecond of idleness by its cause.", "steps", "steps"),
+                    "compare", "compare",
+                    example="compare eager.ktrace graph.ktrace"),
+    "steps": Verb("Account for every step: GPU busy, and each nanosecond of idleness by its cause.", "steps", "steps",
+                  example="steps run.ktrace --batch 1"),
     "kernels": Verb("Say which kernels a step runs: how often, how long, by family, and the layer that repeats.",
-                    "kernels", "kernels"),
-    "check": Verb("Say whether figures may be taken from a trace, rule by rule.", "check", "check"),
-    "import": Verb("Turn a trace of any known kind into a .ktrace bundle.", "import_", "import_"),
+                    "kernels", "kernels",
+                    example="kernels run.ktrace --batch 1"),
+    "check": Verb("Say whether figures may be taken from a trace, rule by rule.", "check", "check",
+                  example="check run.ktrace"),
+    "import": Verb("Turn a trace of any known kind into a .ktrace bundle.", "import_", "import_",
+                   example="import nsys.sqlite -o run.ktrace"),
     "export": Verb("Write a trace, and what was found in it, for Nsight Systems, Perfetto, pandas, DuckDB or a spreadsheet.",
-                   "export", "export"),
-    "profile": Verb("Run a model's decode steps under a collector, and account for every one of them.", "profile", "profile"),
+                   "export", "export",
+                   example="export run.ktrace --format nsys-sqlite -o run.sqlite"),
+    "profile": Verb("Run a model's decode steps under a collector, and account for every one of them.", "profile", "profile",
+                    example="profile --mode eager --model llama-3.1-8b --batch 1,16 --context 512"),
     "record": Verb("Run any CUDA program, all its processes included, and record what they do on the GPU.",
-                   "record", "record", PASSES_ON),
+                   "record", "record", PASSES_ON,
+                   example="record -o run.ktrace -- python program.py"),
     "compare-collectors": Verb("Record the same decode steps with several collectors: kernel counts, GPU busy and dilation side"
-                               " by side.", "collectors", "compare_collectors"),
+                               " by side.", "collectors", "compare_collectors",
+                               example="compare-collectors --mode eager --batch 1"),
     "predict": Verb("Predict a decode step from shapes alone: every kernel's time and the terms of the step.",
-                    "predict", "predict"),
+                    "predict", "predict",
+                    example="predict --gpu H200 --model llama-3.1-8b --batch 1,2,4,8 --context 512"),
     "roofline": Verb("Compare every kernel of a step with its roofline: what it moved, how fast, predicted and measured.",
-                     "roofline", "roofline"),
+                     "roofline", "roofline",
+                     example="roofline run.ktrace --model llama-3.1-8b"),
     "report": Verb("Make one HTML file of a trace, of two side by side, or of a study: where the step's time went, to each gap"
-                   " and kernel.", "report", "report"),
+                   " and kernel.", "report", "report",
+                   example="report eager.ktrace graph.ktrace -o pair.html"),
     "figure": Verb("Draw one figure of a trace or a study for a paper, from the numbers that --json prints.",
-                   "figure", "figure"),
+                   "figure", "figure",
+                   example="figure --list"),
     "study": Verb("Repeat the wall-clock study of what CUDA graphs remove, and settle by trace which cost it is.",
                   "study", "study", is_group=True),
     "calibrate": Verb("Measure this machine's GPU in a few minutes and write a timing profile for predict and roofline.",
-                      "calibrate", "calibrate"),
+                      "calibrate", "calibrate",
+                      example="calibrate -o my-gpu.toml"),
     "doctor": Verb("Look at what recording needs on this machine: each line is ok, a warning, or something to fix.",
-                   "doctor", "doctor"),
+                   "doctor", "doctor",
+                   example="doctor"),
 }  # fmt: skip
 
 
@@ -86,7 +103,8 @@ class Verbs(typer.core.TyperGroup):
         if verb.is_group:
             return typer.main.get_command(function())
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 110} | verb.settings
-        alone.command(cmd_name, context_settings=settings)(function)
+        epilog = f"Example: kerntrace {verb.example}" if verb.example else None
+        alone.command(cmd_name, context_settings=settings, epilog=epilog)(function)
         return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:

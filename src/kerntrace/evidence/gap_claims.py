@@ -146,7 +146,7 @@ def gap_follows_residual(hypothesis: Hypothesis, evidence: Evidence) -> Finding:
         verdict, p = _follows(usable, chosen, hypothesis, evidence)
         verdicts.append(verdict)
         p_values.append(p)
-        told.append(f"{evidence.gpu_of(host)}, S {form}: {_line_told(chosen)}")
+        told.append(f"{evidence.gpu_of(host)}, S {form}: {_line_told(chosen)}{_undecided(verdict, usable, hypothesis)}")
         shown = shown or chosen
     if shown is None:
         known = form in [one.value for one in SForm]
@@ -186,6 +186,16 @@ def _follows(usable: list[Regression], chosen: Regression, hypothesis: Hypothesi
     if reaches and rises and not claim.intercept.misses(-margin, margin):
         return Verdict.SUPPORTS, claim.p_slope(0.0)
     return Verdict.INCONCLUSIVE, 1.0
+
+
+def _undecided(verdict: Verdict, usable: list[Regression], hypothesis: Hypothesis) -> str:
+    """Why a slope that looks decided is not: which forms of S still reach 1."""
+    if verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    tolerance = float(hypothesis.settings.get("tolerance", SLOPE_TOLERANCE))
+    reach = [one.predictor for one in usable if not _misses(one, 1 - tolerance, 1 + tolerance)]
+    rule = f"; contradicted only if both intervals miss 1 by more than {tolerance:g} for every form of S"
+    return f"{rule}, not so for {', '.join(reach)}" if reach else ""
 
 
 def _misses(one: Regression, low: float, high: float) -> bool:

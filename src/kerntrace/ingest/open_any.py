@@ -79,6 +79,9 @@ def _is_directory(path: Path) -> bool:
     return stat.S_ISDIR(mode)
 
 
+_OF_A_STUDY = ("records.jsonl", "records.jsonl.gz", "plan.json")
+
+
 def _open_directory(path: Path, options: OpenOptions) -> Trace:
     from kerntrace.ingest.nsys_parquet import is_nsys_parquet, read_nsys_parquet
     from kerntrace.trace.bundle import SUFFIX, is_bundle, read_bundle
@@ -91,6 +94,8 @@ def _open_directory(path: Path, options: OpenOptions) -> Trace:
         return read_shards(path)
     if is_nsys_parquet(path):
         return read_nsys_parquet(path)
+    if any((path / name).is_file() for name in _OF_A_STUDY):
+        raise UnreadableError(f"{path} is a study, not a trace", f"kerntrace study report {path} says what it found.")
     raise UnreadableError(f"{path} is a directory that holds no trace", f"Perhaps a file in it does. {_KNOWN}")
 
 

@@ -158,8 +158,8 @@ def compare_document(comparison: Comparison) -> Json:
     pairs = comparison.pairs
     return {
         "schema": "kerntrace.compare/1",
-        "a": {"trace": trace_json(comparison.a.trace), "segmentation": _method(comparison.a)},
-        "b": {"trace": trace_json(comparison.b.trace), "segmentation": _method(comparison.b)},
+        "a": {"trace": trace_json(comparison.a.trace), **_segmentation(comparison.a)},
+        "b": {"trace": trace_json(comparison.b.trace), **_segmentation(comparison.b)},
         "integrity": {
             side: {"ok": one.ok, "rules": [rule_json(rule) for rule in one.rules]}
             for side, one in (("a", comparison.a), ("b", comparison.b))
@@ -217,8 +217,9 @@ def _over_cells(works: list[tuple[int | None, SameWork]]) -> Json | None:
     }
 
 
-def _method(analysis: Analysis) -> str | None:
-    return analysis.steps.boundaries.method if analysis.steps else None
+def _segmentation(analysis: Analysis) -> Json:
+    found = analysis.steps.boundaries if analysis.steps else None
+    return {"segmentation": found.method if found else None, "segmentation_detail": found.detail if found else ""}
 
 
 def _fields(struct: Any) -> Json:

@@ -175,12 +175,22 @@ def _got(ray: Any, future: Any) -> Any:
         )
 
 
-def _connected(address: str | None) -> Any:
+def require_ray() -> Any:
+    """Ray's module.
+
+    Raises:
+        KerntraceError: if it is not installed.
+    """
     try:
         import ray
         import ray.util.scheduling_strategies
     except ImportError as error:
         raise KerntraceError(f"Ray cannot be imported: {error}", "Install it with `pip install 'kerntrace[ray]'`.") from None
+    return ray
+
+
+def _connected(address: str | None) -> Any:
+    ray = require_ray()
     if not ray.is_initialized():
         try:
             ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)

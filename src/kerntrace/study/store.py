@@ -141,7 +141,8 @@ def read_study(directory: Path) -> Study:
         UnreadableError: if it is no store, is damaged, or is of a newer kerntrace.
     """
     if not (directory / PLAN).is_file():
-        raise UnreadableError(f"{directory.name} holds no study", "Name a directory that `kerntrace study run -o` made.")
+        hint = "Name a directory that `kerntrace study run -o` made; kerntrace report TRACE and steps TRACE read traces."
+        raise UnreadableError(f"{directory.name} holds no study", hint)
     plan, digest, replayed = _read_resolved(directory)
     packed = directory / PACKED
     name = PACKED if packed.is_file() else RECORDS

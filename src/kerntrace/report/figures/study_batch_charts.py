@@ -116,7 +116,7 @@ def exposure_charts(study: Json) -> list[Chart]:
         for form, dash in _FORMS:
             values = [scheduler(form, batch) or 0.0 for batch in batches]
             series.append(Series(f"S(N), {form} (predicted)", batches, values, GREY, "", dash=dash))
-        alt = f"Host-exposed time of eager steps on {machine['name']}, within and between steps, and S(N) in four forms, against N"
+        alt = f"Host-exposed time of eager steps on {machine['name']}: within and between steps, and S(N), against N"
         title = f"{machine['name']}, eager, traced"
         charts.append(
             Chart(

@@ -56,7 +56,7 @@ class Side:
         name: the file's, without its directory.
         dtype: of the weights, for the GPU's peak.
         mode: of execution: what the manifest says, else what the work shows; empty where neither does.
-        documents: `steps` and `kernels` in brief and, where the setting is known, `roofline`, as the verbs' `--json` prints them.
+        documents: `steps` and `kernels` in brief, and `roofline` where the setting is known, as the verbs' `--json` has them.
         no_roofline: why there is no roofline; empty where there is one.
         untraced: by batch.
     """
