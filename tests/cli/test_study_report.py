@@ -236,9 +236,9 @@ def test_a_store_that_lacks_parts_is_reported_as_far_as_it_goes(reported: Report
     document = json.loads(ran.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert len(document["hypotheses"]) == len(less.plan.hypotheses)
     whole = lacking in ("unknown model", "no claims", "equal walls", "walls turned round", "no host record")
-    assert (document["missing"] == []) is (whole or (lacking in ("hosts only", "nothing") and not document["hosts"]))
+    assert (document["missing"] == []) is whole
     if document["missing"]:
-        assert "missing on" in text.out
+        assert ("missing on" if document["hosts"] else "missing, ") in text.out
 
 
 def test_missing_parts_are_named_with_their_reason(reported: Report, study: Study) -> None:
@@ -295,3 +295,13 @@ def test_an_estimate_lies_within_its_own_interval(reported: Report, study: Study
     for claim in found["hypotheses"]:
         if claim["test"] in ("gap-positive", "kill-switch"):
             assert claim["interval"][0] <= claim["estimate"] <= claim["interval"][1]
+
+
+def test_a_store_without_a_record_misses_everything(reported: Report, study: Study) -> None:
+    empty = replace(study, records=())
+    found = reported(empty, "--json").document()
+    plan = study.plan
+    asked = {("walls", mode, n, c) for mode in plan.modes for n in plan.batches for c in plan.contexts}
+    asked |= {("trace", mode, n, c) for mode in plan.modes for n in plan.traced_batches for c in plan.traced_contexts}
+    assert {(one["what"], one["mode"], one["batch"], one["context"]) for one in found["missing"]} == asked
+    assert "missing, eager: no walls in" in reported(empty).out

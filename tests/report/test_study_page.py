@@ -193,3 +193,21 @@ def test_legends_are_dark_where_the_page_is(chromium: Any, path: Path) -> None:
     assert len(colours) > 3
     assert {str(colour) for colour in colours} == {"#12171d"}
     found.page.close()
+
+
+def test_a_store_with_nothing_in_it_says_so_and_a_long_list_of_missing_parts_is_folded(
+    parts: tuple[dict[str, Any], list[Any]], tmp_path: Path
+) -> None:
+    nothing = {**parts[0], "hosts": [], "cells": [], "skus": [], "crosscheck": [], "missing": []}
+    nothing |= {"attribution": {**parts[0]["attribution"], "rivals": []}, "accuracy": []}
+    where = tmp_path / "page.html"
+    where.write_text(study_page(nothing, []), encoding="utf-8")
+    text = read_page(where).text
+    assert "nothing is measured yet" in text
+    assert "nothing missing" not in text
+    lack = {"what": "trace", "host": parts[0]["hosts"][0]["host"], "mode": "graph", "context": 512, "reason": None}
+    where.write_text(study_page({**parts[0], "missing": [{**lack, "batch": n} for n in range(20)]}, []), encoding="utf-8")
+    text = " ".join(read_page(where).text.split())
+    assert "20 parts missing" in text
+    assert "8 more missing parts" in text
+    assert "missing: trace of H200, graph, batch 19, context 512" in text

@@ -10,6 +10,10 @@ from tests.report.conftest import made
 from tests.support.bundles import HOSTILE
 from tests.support.command import called
 from tests.support.pages import read_page
+from tests.support.recording import Playing, decode_range
+
+from kerntrace.report.html.kernel_rows import MOST_ROWS
+from kerntrace.trace.bundle import write_bundle
 
 
 def test_the_sentence_gives_the_verdict(pair: Path) -> None:
@@ -95,3 +99,17 @@ def test_every_figure_has_an_alternative_text(pair: Path) -> None:
 def test_a_second_trace_that_takes_longer_is_said_to(tmp_path: Path, bundles: Path) -> None:
     text = " ".join(read_page(made(tmp_path, bundles / "graph.ktrace", bundles / "eager.ktrace")).text.split())
     assert re.search("takes longer \\(A \N{MINUS SIGN} B: \N{MINUS SIGN}\\d+\\.\\d{3} ms;", text)
+
+
+def test_a_trace_of_very_many_kernel_names_lists_those_with_most_time(tmp_path: Path) -> None:
+    play = Playing()
+    for _ in range(3):
+        with play.within(decode_range(1)):
+            for number in range(MOST_ROWS + 5):
+                play.launch(f"kernel_{number}_name", 10 + number)
+        play.synchronise()
+    write_bundle(play.build(), tmp_path / "names.ktrace")
+    text = " ".join(read_page(made(tmp_path, tmp_path / "names.ktrace")).text.split())
+    assert f"Of each cell the {MOST_ROWS} kernels with most time are listed; 5 more names" in text
+    rows = [number for number in range(MOST_ROWS + 5) if f"kernel_{number}_name" in text.partition("Kernels by time")[2]]
+    assert rows == list(range(5, MOST_ROWS + 5))

@@ -18,8 +18,8 @@ app = typer.Typer(
     cls=Verbs,
     name="kerntrace",
     help="Where each LLM decode step's time went, to the nanosecond: GPU busy, or waiting for the host, and why.",
-    epilog="Begin with `kerntrace profile --mode eager` on a GPU machine, or `kerntrace steps TRACE` on any. Exit status: 0 done, "
-    "1 failed, 2 asked wrongly, 3 refused by integrity, 4 contradicted, 5 undecided.",
+    epilog="Begin with `kerntrace profile --mode eager` on a GPU machine, or `kerntrace steps TRACE` on any. Exit status: "
+    "0 done, 1 failed, 2 asked wrongly, 3 refused by integrity, 4 contradicted, 5 undecided.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

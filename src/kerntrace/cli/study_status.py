@@ -85,10 +85,11 @@ def _show(study: Study, found: tuple[HostProgress, ...]) -> None:
             made.add_row(mode.mode, *map(str, (mode.done, mode.left, mode.traced_done, mode.traced_left)))
         show(out, made)
         left = "nothing" if host.complete else "not known yet" if host.left_s is None else f"about {host.left_s / 60:.0f} min"
+        starts = "1 engine start" if host.starts == 1 else f"{host.starts} engine starts"
         spent = f"{host.spent_s / 60:.1f} min of timed calls (measured)"
-        out.print(f"{spent}; left: {left} (derived), {host.starts} engine starts in it", markup=False, highlight=False)
+        out.print(f"{spent}; left: {left} (derived), {starts} in it", markup=False, highlight=False)
         said = [f"{name} {value}" for name, value in host.host.versions.items()]
-        out.print(", ".join([f"CPU {host.host.cpu or 'not known'}", *said]), markup=False, highlight=False)
+        out.print(", ".join([f"CPU {host.host.cpu or 'not known'}", *said]), markup=False, highlight=False, soft_wrap=True)
         for one in host.left_out:
             where = f"left out: {one.mode or 'all modes'} N={one.batch} context {one.context}"
             out.print(f"{where}: {one.reason}", markup=False, highlight=False)

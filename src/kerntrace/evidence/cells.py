@@ -105,6 +105,7 @@ class Missing:
 
     Attributes:
         what: `walls` or `trace`.
+        host: empty where no host has measured anything.
         have, asked: repetitions, or traced runs.
         reason: why, where the store says it.
     """
@@ -124,7 +125,7 @@ def missing_of(study: Study, cells: tuple[Cell, ...]) -> tuple[Missing, ...]:
     plan, found = study.plan, {cell.place: cell for cell in cells}
     left_out = [record for record in study.records if isinstance(record, LeftOut)]
     rows = []
-    for host in hosts_of(study):
+    for host in _hosts_asked(study):
         for mode in plan.modes:
             for context in plan.contexts:
                 for batch in plan.batches:
@@ -137,11 +138,16 @@ def missing_of(study: Study, cells: tuple[Cell, ...]) -> tuple[Missing, ...]:
     return (*rows, *_missing_traces(study, left_out))
 
 
+def _hosts_asked(study: Study) -> list[str]:
+    """The hosts that the plan asks for: those of the store, or one without a name, where nothing was measured yet."""
+    return list(hosts_of(study)) or [""]
+
+
 def _missing_traces(study: Study, left_out: list[LeftOut]) -> list[Missing]:
     plan: Plan = study.plan
     usable = {(one.host, one.mode, one.batch, one.context): one for one in traced_of(study)}
     rows = []
-    for host in hosts_of(study):
+    for host in _hosts_asked(study):
         for mode in plan.modes:
             for context in plan.traced_contexts:
                 for batch in plan.traced_batches:

@@ -36,7 +36,8 @@ def benefit_rises(hypothesis: Hypothesis, evidence: Evidence) -> Finding:
             by_gpu[_table_name(machine.host.gpu)].append(cells)
     known = {gpu: found for gpu in by_gpu if (found := _bandwidth(gpu)) is not None}
     if len(known) < 2:
-        return not_testable(hypothesis, f"needs two GPUs of known bandwidth, this is {', '.join(by_gpu) or 'none'}", beside)
+        have = ", ".join(by_gpu) or "none with this effect"
+        return not_testable(hypothesis, f"needs two GPUs of known bandwidth, measured: {have}", beside)
     common = sorted(set.intersection(*(set(cells) for gpu in known for cells in by_gpu[gpu])))
     if not common:
         return not_testable(hypothesis, "the GPUs have no cell in common", beside)

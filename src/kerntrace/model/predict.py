@@ -197,7 +197,9 @@ def _notes(model: Architecture, gpu: GpuSpec, cell: Cell, options: Options) -> l
     needed = memory_bytes(model, cell, options)
     capacity = 1e9 * (gpu.memory_gb.nominal or 0)
     if capacity and needed * _MEMORY_SLACK > capacity:
-        notes.append(f"{gpu.name} does not fit it: {needed / 1e9:.0f} GB of weights, keys and values on {capacity / 1e9:.0f} GB")
+        notes.append(
+            f"{gpu.name} does not fit it: {needed / 1e9:.0f} GB of weights, keys and values on {capacity / 1e9:.0f} GB"
+        )
     return notes
 
 

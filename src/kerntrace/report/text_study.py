@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 
-from kerntrace.evidence.cells import Missing
 from kerntrace.evidence.effects import PERCENTILE, CellFigures, EffectFigures
 from kerntrace.evidence.finding import Finding, Verdict
 from kerntrace.evidence.machines import PUBLISHED
 from kerntrace.evidence.study_evidence import Evidence, Machine
 from kerntrace.report.tables import show, table
 from kerntrace.report.text import console, printable
-from kerntrace.report.text_study_parts import between, in_ms, of_sessions, percent, show_accuracy, show_attribution
+from kerntrace.report.text_study_parts import (
+    between,
+    in_ms,
+    of_sessions,
+    percent,
+    show_accuracy,
+    show_attribution,
+    show_missing,
+)
 from kerntrace.report.text_study_traces import show_traces
 from kerntrace.units import NS_PER_MS, ms
 
@@ -25,7 +31,6 @@ _COLOURS = {
     Verdict.INCONCLUSIVE: "yellow",
     Verdict.NOT_TESTABLE: "dim",
 }
-_MISSING_SHOWN = 12
 _WIDE = 200
 
 
@@ -35,7 +40,7 @@ def show_study(evidence: Evidence, findings: Sequence[Finding]) -> None:
     if not out.is_terminal:
         out = Console(highlight=False, width=_WIDE, soft_wrap=True)
     _show_head(out, evidence)
-    _show_missing(out, evidence.missing)
+    show_missing(out, evidence.missing)
     for machine in evidence.machines:
         if machine.cells:
             _show_cells(out, machine)
@@ -63,22 +68,6 @@ def _show_head(out: Console, evidence: Evidence) -> None:
         out.print(f"  host {of}{printable(host.key, 24)}: {about}", soft_wrap=True)
         if versions:
             out.print(f"    {escape(versions)}", style="dim", soft_wrap=True)
-
-
-def _show_missing(out: Console, missing: Sequence[Missing]) -> None:
-    groups: dict[tuple[str, str, str, str, int], list[Missing]] = defaultdict(list)
-    for one in missing:
-        groups[one.what, one.host, one.mode, one.reason, one.have].append(one)
-    lines = []
-    for (what, host, mode, reason, have), group in groups.items():
-        cells = ", ".join(f"{one.batch}x{one.context}" for one in group[:8]) + (", ..." if len(group) > 8 else "")
-        some = f"{have} of {group[0].asked} repetitions" if what == "walls" and have else f"no {what}"
-        why = f" ({reason})" if reason else ""
-        lines.append(f"missing on {host}, {mode}: {some} in {cells}{why}")
-    for line in lines[:_MISSING_SHOWN]:
-        out.print(f"  {escape(line)}", style="yellow", soft_wrap=True)
-    if len(lines) > _MISSING_SHOWN:
-        out.print(f"  ... {len(lines) - _MISSING_SHOWN} more lines: --json has all", style="yellow")
 
 
 def _name(machine: Machine) -> str:

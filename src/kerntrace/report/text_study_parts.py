@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from math import isfinite
 
 from rich.console import Console
 from rich.markup import escape
 
 from kerntrace.evidence.attribution import BATCH
+from kerntrace.evidence.cells import Missing
 from kerntrace.evidence.rivals import FORMULAS, LABELS, RivalFit
 from kerntrace.evidence.study_evidence import Evidence
 from kerntrace.report.tables import show, table
@@ -15,6 +18,8 @@ from kerntrace.report.text import printable
 from kerntrace.stats.interval import Interval
 from kerntrace.stats.sessions import SessionEstimate
 from kerntrace.units import NS_PER_MS, ms
+
+_MISSING_SHOWN = 12
 
 
 def between(one: Interval | None, factor: float = 1.0, decimals: int = 2) -> str:
@@ -40,6 +45,23 @@ def percent(value: float | None) -> str:
 
 def _number(value: float | None) -> str:
     return f"{value:.3f}" if value is not None and isfinite(value) else "-"
+
+
+def show_missing(out: Console, missing: Sequence[Missing]) -> None:
+    """What the plan asks for and the store does not hold."""
+    groups: dict[tuple[str, str, str, str, int], list[Missing]] = defaultdict(list)
+    for one in missing:
+        groups[one.what, one.host, one.mode, one.reason, one.have].append(one)
+    lines = []
+    for (what, host, mode, reason, have), group in groups.items():
+        cells = ", ".join(f"{one.batch}x{one.context}" for one in group[:8]) + (", ..." if len(group) > 8 else "")
+        some = f"{have} of {group[0].asked} repetitions" if what == "walls" and have else f"no {what}"
+        why = f" ({reason})" if reason else ""
+        lines.append(f"missing{f' on {host}' if host else ''}, {mode}: {some} in {cells}{why}")
+    for line in lines[:_MISSING_SHOWN]:
+        out.print(f"  {escape(line)}", style="yellow", soft_wrap=True)
+    if len(lines) > _MISSING_SHOWN:
+        out.print(f"  ... {len(lines) - _MISSING_SHOWN} more lines: --json has all", style="yellow")
 
 
 def show_attribution(out: Console, evidence: Evidence) -> None:

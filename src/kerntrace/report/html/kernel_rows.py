@@ -45,13 +45,22 @@ class KernelRow:
     roof_at: str
 
 
+MOST_ROWS = 400  # of a cell; real steps run some dozens of kernels
+
+
+def rows_left_out(sides: Sequence[Side]) -> int:
+    """How many kernels the table has no room for."""
+    cells = (cell for side in sides for cell in side.documents["kernels"]["cells"])
+    return sum(max(0, len(cell["kernels"]) - MOST_ROWS) for cell in cells)
+
+
 def kernel_rows(sides: Sequence[Side]) -> list[KernelRow]:
-    """Every kernel of every cell, the one with most time first."""
+    """Of every cell the kernels with most time, `MOST_ROWS` at most; the one with most time first."""
     rows = []
     for side in sides:
         for c, cell in enumerate(side.documents["kernels"]["cells"]):
             carried = _carried(side, cell["batch"])
-            for k, use in enumerate(cell["kernels"]):
+            for k, use in enumerate(cell["kernels"][:MOST_ROWS]):
                 operation, roof_at = carried.get(use["name"], ("", ""))
                 rows.append(
                     KernelRow(

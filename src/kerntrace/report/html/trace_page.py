@@ -10,7 +10,7 @@ from kerntrace.report.excluded import left_out
 from kerntrace.report.figures.palette import CLASS_COLOURS, DARK_CLASSES, TERM_COLOURS
 from kerntrace.report.figures.trace_charts import beyond, exposure_chart, roofline_chart, steps_chart
 from kerntrace.report.html.draw import draw
-from kerntrace.report.html.kernel_rows import COLUMNS, ROOFLINE_COLUMNS, kernel_rows
+from kerntrace.report.html.kernel_rows import COLUMNS, MOST_ROWS, ROOFLINE_COLUMNS, kernel_rows, rows_left_out
 from kerntrace.report.html.marks import CLASSES
 from kerntrace.report.html.names import shown_name
 from kerntrace.report.html.numbers import Numbers
@@ -201,7 +201,14 @@ def _kernels(sides: Sequence[Side]) -> Json:
     roofline = any("roofline" in side.documents for side in sides)
     columns = [("trace", False)] * (len(sides) > 1) + [("batch", True)] * (len(batches) > 1) + list(COLUMNS)
     columns += list(ROOFLINE_COLUMNS) if roofline else []
-    return {"kernel_rows": rows, "batches": batches, "any_roofline": roofline, "kernel_columns": columns}
+    return {
+        "kernel_rows": rows,
+        "most_rows": MOST_ROWS,
+        "rows_left_out": rows_left_out(sides),
+        "batches": batches,
+        "any_roofline": roofline,
+        "kernel_columns": columns,
+    }
 
 
 def _sections(context: Json) -> list[tuple[str, str]]:
