@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.report.test_numbers import figure_columns
+from tests.support.command import kerntrace
 from tests.support.pages import Page, read_page
 from tests.support.studies import A100, H100, H200, Truth, make_study
 
@@ -19,6 +20,7 @@ from kerntrace.report.figures.study_charts import benefit_chart, gap_chart
 from kerntrace.report.html.study_page import predictions_of, study_page
 from kerntrace.report.study_document import study_document
 
+RECORDED = Path(__file__).parents[2] / "traces" / "study-h200"
 TRUTH = Truth(
     gpus=(H200, H100, A100), batches=(1, 2, 4, 16), contexts=(512,), traced=((1, 512), (16, 512)), sessions=2, repetitions=3
 )
@@ -43,10 +45,9 @@ def page(path: Path) -> Page:
     return read_page(path)
 
 
-def test_numbers_are_those_of_the_document(page: Page, parts: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
-    document = parts[0]
+def _same_numbers(page: Page, document: dict[str, Any]) -> int:
+    """How many numbers of the page name a place in the document; each must be what stands there."""
     keyed = [number for number in page.numbers if "data-key" in number.attributes]
-    assert len(keyed) > 300
     for number in keyed:
         name, _, path = number.attributes["data-key"].partition(":")
         assert name == "study"
@@ -54,6 +55,18 @@ def test_numbers_are_those_of_the_document(page: Page, parts: tuple[dict[str, An
         for part in path.split("."):
             value = value[int(part) if isinstance(value, list) else part]
         assert number.attributes["value"] == ("" if value is None else str(value)), number
+    return len(keyed)
+
+
+def test_numbers_are_those_of_the_document(page: Page, parts: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+    assert _same_numbers(page, parts[0]) > 300
+
+
+def test_the_recorded_study_s_page_holds_what_the_verb_prints(tmp_path: Path) -> None:
+    made = kerntrace("report", RECORDED, "-o", tmp_path / "page.html")
+    assert made.status == 0, made.err
+    said = kerntrace("study", "report", RECORDED, "--add", "published", "--json")
+    assert _same_numbers(read_page(tmp_path / "page.html"), said.document()) > 200
 
 
 def test_every_number_says_its_kind(page: Page) -> None:
