@@ -15,7 +15,7 @@ import sys
 import time
 from statistics import median
 
-from kerntrace.engines.microbench import measure
+from kerntrace.engines.microbench.bench import measure
 
 began = time.monotonic()
 document = {"points": [], "warnings": []}

@@ -18,18 +18,16 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from kerntrace.engines import (
-    microbench,
-    microbench_attention,
-    microbench_child,
-    microbench_cold,
-    microbench_groups,
-    microbench_kernels,
-    microbench_launches,
-    microbench_load,
-    microbench_small,
-    microbench_stream,
-)
+from kerntrace.engines.microbench import attention as microbench_attention
+from kerntrace.engines.microbench import child as microbench_child
+from kerntrace.engines.microbench import cold as microbench_cold
+from kerntrace.engines.microbench import groups as microbench_groups
+from kerntrace.engines.microbench import kernels as microbench_kernels
+from kerntrace.engines.microbench import launches as microbench_launches
+from kerntrace.engines.microbench import load as microbench_load
+from kerntrace.engines.microbench import small as microbench_small
+from kerntrace.engines.microbench import stream as microbench_stream
+from kerntrace.engines.microbench.bench import Bench
 from kerntrace.hardware import find_gpu
 from kerntrace.model.calibrate import fit_profile
 from kerntrace.model.calibrate_checks import COMPARED, USED
@@ -49,7 +47,7 @@ _MODULES = (
 ALL = tuple(group.name for group in microbench_groups.GROUPS)
 _FAKED = {"launch_to_start", "graph_nodes", "graph_launch"}  # kinds whose group the fixture replaces
 
-_ADDED_NS, _LOADED_NS = microbench.Bench.added_ns, microbench.Bench.loaded_ns
+_ADDED_NS, _LOADED_NS = Bench.added_ns, Bench.loaded_ns
 
 
 @pytest.fixture
@@ -71,20 +69,18 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     traced = modules["torch.profiler"].profile.return_value.__enter__.return_value
     traced.events.return_value = [event, MagicMock()]
 
-    def slots(bench: microbench.Bench, body: Any, calls: int) -> list[float]:
+    def slots(bench: Bench, body: Any, calls: int) -> list[float]:
         assert calls > 0
         body()
         return [5_000.0, 5_000.0, 5_100.0]
 
-    def added(bench: microbench.Bench, without: Any, whole: Any) -> list[float]:
+    def added(bench: Bench, without: Any, whole: Any) -> list[float]:
         return [24 * 5_000.0, 24 * 5_000.0, 24 * 5_100.0]
 
-    monkeypatch.setattr(microbench.Bench, "slots", slots)
-    monkeypatch.setattr(microbench.Bench, "added_ns", added)
-    monkeypatch.setattr(
-        microbench.Bench, "loaded_ns", lambda bench, without, whole: [1.1 * ns for ns in added(bench, without, whole)]
-    )
-    monkeypatch.setattr(microbench.Bench, "replay_ns", lambda bench, graph, replays: 4e7)
+    monkeypatch.setattr(Bench, "slots", slots)
+    monkeypatch.setattr(Bench, "added_ns", added)
+    monkeypatch.setattr(Bench, "loaded_ns", lambda bench, without, whole: [1.1 * ns for ns in added(bench, without, whole)])
+    monkeypatch.setattr(Bench, "replay_ns", lambda bench, graph, replays: 4e7)
     monkeypatch.setattr(microbench_kernels, "PRODUCTS", microbench_kernels.PRODUCTS[:3])
     monkeypatch.setattr(microbench_attention, "BATCHES", (1, 16))
     monkeypatch.setattr(microbench_small, "SMALL_ROWS", (1, 16))
@@ -156,7 +152,7 @@ def test_what_is_measured_is_what_a_calibration_reads(torch: Any) -> None:
 def test_a_group_that_fails_becomes_a_warning_and_what_comes_after_it_asks_for_a_fresh_process(
     torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def attention(bench: microbench.Bench) -> Any:
+    def attention(bench: Bench) -> Any:
         yield {"what": "attention", "times_ns": [1.0]}
         raise RuntimeError("no kernel image is available\nfor execution")
 
@@ -185,12 +181,12 @@ def test_a_device_that_answers_nothing_any_more_is_found_out_after_the_group(
 def test_a_group_ends_with_its_time_and_the_next_ones_are_named(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
 
-    def products(bench: microbench.Bench) -> Any:
+    def products(bench: Bench) -> Any:
         for _ in range(1000):
             now[0] += 1.0
             yield {"what": "gemm", "times_ns": [1.0]}
 
-    monkeypatch.setattr("kerntrace.engines.microbench_groups.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("kerntrace.engines.microbench.groups.time.monotonic", lambda: now[0])
     monkeypatch.setattr(microbench_kernels, "products", products)
     names = ("products", "attention", "memory again")
     document = measured(names, deadline=30.0)
@@ -219,7 +215,7 @@ def test_every_line_is_in_the_file_before_the_next_thing_is_measured(
     path = tmp_path / "lines"
     seen: list[dict[str, Any]] = []
 
-    def memory(bench: microbench.Bench) -> Any:
+    def memory(bench: Bench) -> Any:
         yield {"what": "dram_copy", "times_ns": [1.0]}
         seen.extend(json.loads(line) for line in path.read_text().splitlines())
         raise KeyboardInterrupt
@@ -236,7 +232,7 @@ def test_what_a_graph_writes_to_lives_as_long_as_the_graph(torch: Any) -> None:
 
     tensor = Tensor()
     alive = weakref.ref(tensor)
-    graph = microbench.Bench().capture(partial(id, tensor))
+    graph = Bench().capture(partial(id, tensor))
     del tensor
     gc.collect()
     assert alive() is not None
@@ -296,7 +292,7 @@ def test_tables_and_slots_stay_in_the_pages_and_inputs_in_what_the_product_wrote
 ) -> None:
     torch.randn = lambda *shape, **kind: Tensor(np.broadcast_to(np.int8(0), shape))
     torch.arange = lambda count, **kind: Tensor(np.arange(count, dtype=np.int32))
-    bench = microbench.Bench()
+    bench = Bench()
     for length in microbench_attention.LENGTHS:
         for batch in (1, 2, 4, 8, 16, 32):
             sweep = MagicMock()
@@ -319,7 +315,7 @@ def test_tables_and_slots_stay_in_the_pages_and_inputs_in_what_the_product_wrote
 
 
 def test_buffers_rotate_through_several_times_the_cache(torch: Any) -> None:
-    bench = microbench.Bench()
+    bench = Bench()
     assert bench.copies(1 << 30) == 2
     assert bench.copies(50 << 20) * (50 << 20) >= 8 * 62_914_560
     assert bench.copies(1) == 256
@@ -367,29 +363,29 @@ class Gpu:
 @pytest.fixture
 def gpu(torch: Any, monkeypatch: pytest.MonkeyPatch) -> Gpu:
     gpu = Gpu({"mm": 50_000.0, "small": 1_700.0, "heat": 900.0, "end": 2_000.0})
-    monkeypatch.setattr(microbench.Bench, "added_ns", _ADDED_NS)
-    monkeypatch.setattr(microbench.Bench, "loaded_ns", _LOADED_NS)
-    monkeypatch.setattr(microbench.Bench, "load", gpu.load)
-    monkeypatch.setattr(microbench.Bench, "capture", lambda bench, body: gpu.capture(bench, body))
+    monkeypatch.setattr(Bench, "added_ns", _ADDED_NS)
+    monkeypatch.setattr(Bench, "loaded_ns", _LOADED_NS)
+    monkeypatch.setattr(Bench, "load", gpu.load)
+    monkeypatch.setattr(Bench, "capture", lambda bench, body: gpu.capture(bench, body))
     torch.cuda.Event = gpu.event
     torch.mm = gpu.call("mm")
     return gpu
 
 
 def test_a_kernel_costs_what_it_adds_after_a_product(gpu: Gpu) -> None:
-    sweep = microbench_cold.Sweep(microbench.Bench(), 1)
+    sweep = microbench_cold.Sweep(Bench(), 1)
     times = sweep.added(gpu.call("small"))
     assert len(times) == 9
     assert median(times) == pytest.approx(1_700, rel=1e-6)
 
 
 def test_what_makes_inputs_hot_and_what_runs_instead_is_not_counted(gpu: Gpu) -> None:
-    sweep = microbench_cold.Sweep(microbench.Bench(), 1)
+    sweep = microbench_cold.Sweep(Bench(), 1)
     heat, end, small = gpu.call("heat"), gpu.call("end"), gpu.call("small")
     work = microbench_small.Work("sampler", "x", 4, microbench_cold.in_order(small, end), before=heat, instead=end)
-    bench = microbench.Bench()
+    bench = Bench()
 
-    def works(bench: microbench.Bench) -> Any:
+    def works(bench: Bench) -> Any:
         return iter([(sweep, 1, [work])])
 
     (rested,), (loaded,) = microbench_small.small(bench, works), microbench_small.small_loaded(bench, works)
@@ -400,7 +396,7 @@ def test_what_makes_inputs_hot_and_what_runs_instead_is_not_counted(gpu: Gpu) ->
 
 def test_right_after_large_products_is_told_from_rested_whichever_graph_comes_first(gpu: Gpu) -> None:
     gpu.recovers = 0.5  # the second graph of a pair runs at half of what held the first one down
-    sweep = microbench_cold.Sweep(microbench.Bench(), 1)
+    sweep = microbench_cold.Sweep(Bench(), 1)
     case = microbench_cold.Case({"what": "gemm"}, sweep, gpu.call("small"))
     (rested,) = microbench_cold.rested(sweep.bench, [case])
     (loaded,) = microbench_cold.loaded([case])
@@ -411,7 +407,7 @@ def test_right_after_large_products_is_told_from_rested_whichever_graph_comes_fi
 
 def test_recovery_is_timed_from_the_end_of_large_products(gpu: Gpu) -> None:
     gpu.recovers = 0.5
-    points = [point for point in microbench_load.recovery(microbench.Bench()) if point["rows"] == 16]
+    points = [point for point in microbench_load.recovery(Bench()) if point["rows"] == 16]
     assert points[0]["after_ns"] == 0
     assert [round(point["times_ns"][0]) for point in points[:3]] == [55_000, 52_500, 51_250]
     assert points[1]["after_ns"] == pytest.approx(24 * 55_000, rel=1e-6)
@@ -420,7 +416,7 @@ def test_recovery_is_timed_from_the_end_of_large_products(gpu: Gpu) -> None:
 def test_a_kernel_launched_one_by_one_costs_what_it_adds_to_the_stream(gpu: Gpu, torch: Any) -> None:
     torch.mm = gpu.launch("mm")
     work = microbench_small.Work("copy", "copy.x", 4, gpu.launch("small"), before=gpu.launch("heat"))
-    (point,) = microbench_stream._streamed(microbench.Bench(), microbench_cold.Sweep(microbench.Bench(), 1), 1, [work])
+    (point,) = microbench_stream._streamed(Bench(), microbench_cold.Sweep(Bench(), 1), 1, [work])
     assert point["what"] == "stream_small"
     assert median(point["times_ns"]) == pytest.approx(1_700, rel=1e-6)
 
@@ -434,7 +430,7 @@ def test_the_sampler_reads_temperatures_where_the_engine_keeps_them(torch: Any) 
         given.update(temperature=temperature, seed=seed)
 
     gumbel.gumbel_sample = sample
-    microbench_small.sampling_work(microbench.Bench(), 4).body()
+    microbench_small.sampling_work(Bench(), 4).body()
     assert given["temperature"] is given["seed"] is buffers.UvaBackedTensor.return_value.gpu
 
 
@@ -449,7 +445,7 @@ def test_a_sampler_of_another_version_is_a_warning_and_leaves_the_process_as_it_
 
 def test_a_time_below_what_can_be_told_is_zero_and_can_be_read(gpu: Gpu) -> None:
     gpu.costs["small"] = -5.0
-    times = microbench_cold.Sweep(microbench.Bench(), 1).added(gpu.call("small"))
+    times = microbench_cold.Sweep(Bench(), 1).added(gpu.call("small"))
     assert min(times) == 0.0
 
 
@@ -460,7 +456,7 @@ def test_long_kernels_are_called_less_often(gpu: Gpu) -> None:
 
 
 def test_weights_sweep_the_cache_and_the_widest_input_fits(torch: Any) -> None:
-    bench = microbench.Bench()
+    bench = Bench()
     for cache in (40 << 20, 60 << 20, 126 << 20):
         bench.l2_bytes = cache
         torch.empty.reset_mock()
@@ -472,7 +468,7 @@ def test_weights_sweep_the_cache_and_the_widest_input_fits(torch: Any) -> None:
 
 
 def test_weights_take_turns_through_the_whole_pool(torch: Any) -> None:
-    bench = microbench.Bench()
+    bench = Bench()
     pool = microbench_cold.Pool(bench, 2 * 1000)
     values = torch.randn.return_value
     values.__getitem__.reset_mock()
@@ -483,7 +479,7 @@ def test_weights_take_turns_through_the_whole_pool(torch: Any) -> None:
 
 
 def test_the_pool_leaves_room_on_a_small_gpu(torch: Any) -> None:
-    bench = microbench.Bench()
+    bench = Bench()
     bench.memory_bytes = 10_000_000_000
     microbench_cold.Pool(bench)
     assert torch.randn.call_args.args == (1_500_000_000,)

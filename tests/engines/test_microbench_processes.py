@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import kerntrace
-from kerntrace.engines import microbench_processes
-from kerntrace.engines.microbench import measure
-from kerntrace.engines.microbench_groups import GROUPS
+from kerntrace.engines.microbench import processes as microbench_processes
+from kerntrace.engines.microbench.bench import measure
+from kerntrace.engines.microbench.groups import GROUPS
 from kerntrace.errors import KerntraceError
 
 ALL = [group.name for group in GROUPS]
@@ -114,7 +114,7 @@ def test_interrupted_it_keeps_what_was_measured_and_leaves_no_process_behind(tmp
     program = tmp_path / "program.py"
     program.write_text(
         "import json, sys\n"
-        "from kerntrace.engines.microbench import measure\n"
+        "from kerntrace.engines.microbench.bench import measure\n"
         "save = lambda document: open(sys.argv[1], 'w').write(json.dumps(document))\n"
         "measure(save=save, budget_s=60, command=sys.argv[2:])\n"
     )

@@ -52,7 +52,7 @@ def calibrate(
 def _measured(keep: Path | None) -> Points:
     import json
 
-    from kerntrace.engines.microbench import measure
+    from kerntrace.engines.microbench.bench import measure
     from kerntrace.model.points import parse_points
 
     document = measure(lambda part: print(f"measuring: {part}", file=sys.stderr))

@@ -7,10 +7,10 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kerntrace.engines.microbench_cold import Body, Case, Sweep, in_turn, loaded, rested
+from kerntrace.engines.microbench.cold import Body, Case, Sweep, in_turn, loaded, rested
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 HEADS = ((32, 8, 128), (28, 4, 128), (32, 8, 64))  # query heads, key heads, size of a head
 BATCHES = (1, 2, 4, 8, 16, 32)

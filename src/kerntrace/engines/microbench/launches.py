@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kerntrace.errors import KerntraceError
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 PTX = """.version 7.0
 .target sm_70

@@ -1,7 +1,7 @@
 """What small kernels add to a stream that they are launched on one by one, as those outside a step's graph are. Room: engines.
 
 The stream spins while the host queues everything, so that the GPU never waits for a launch: what is timed is the device's own
-slot. A kernel is timed by what it adds after a product with cold weights, as in a graph (`microbench_cold`); between two
+slot. A kernel is timed by what it adds after a product with cold weights, as in a graph (`cold`); between two
 launches of a stream there is more than between two nodes of a graph, and that is part of it.
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from kerntrace.engines.microbench_cold import Body, Sweep, in_order, repeated
-from kerntrace.engines.microbench_small import HIDDEN, Work, sampling_work, torch_work
+from kerntrace.engines.microbench.cold import Body, Sweep, in_order, repeated
+from kerntrace.engines.microbench.small import HIDDEN, Work, sampling_work, torch_work
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 STREAM_ROWS = (1, 4, 16, 32)
 CALLS = 12

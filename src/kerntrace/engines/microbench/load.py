@@ -12,10 +12,10 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from kerntrace.engines.microbench_cold import CALLS, Sweep, repeated
+from kerntrace.engines.microbench.cold import CALLS, Sweep, repeated
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 SQUARE = 8192
 LOAD_NS = 9e6  # of large products before each pair

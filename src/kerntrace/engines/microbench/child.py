@@ -1,6 +1,6 @@
 """The process that runs groups of microbenchmarks: a line of JSON in a file for each thing it measured. Room: engines.
 
-    python -m kerntrace.engines.microbench_child LINES DEADLINE GROUP...
+    python -m kerntrace.engines.microbench.child LINES DEADLINE GROUP...
 
 DEADLINE is on the clock of `time.monotonic`. A file, and not a pipe: what was written is there whatever becomes of the process.
 """
@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-from kerntrace.engines.microbench_groups import AGAIN, run
+from kerntrace.engines.microbench.groups import AGAIN, run
 
 INTERRUPTED = 130
 

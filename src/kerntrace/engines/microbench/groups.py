@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kerntrace.errors import KerntraceError
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 KEPT_BACK_S = 12.0
 CLOCKS = "clocks under load"
@@ -79,7 +79,7 @@ def run(names: Sequence[str], emit: Emit, deadline: float) -> int:
     Args:
         deadline: on the clock of `time.monotonic`, which all processes of a machine share.
     """
-    from kerntrace.engines.microbench_machine import describe_machine
+    from kerntrace.engines.microbench.machine import describe_machine
 
     try:
         bench = _bench()
@@ -132,13 +132,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _parts() -> dict[str, Callable[[Bench], Iterable[Point]]]:
-    from kerntrace.engines import microbench_attention as attention
-    from kerntrace.engines import microbench_kernels as kernels
-    from kerntrace.engines import microbench_launches as launches
-    from kerntrace.engines import microbench_load as load
-    from kerntrace.engines import microbench_machine as machine
-    from kerntrace.engines import microbench_small as small
-    from kerntrace.engines import microbench_stream as stream
+    from kerntrace.engines.microbench import attention, kernels, launches, load, machine, small, stream
 
     works = {"vLLM": small.of_vllm, "PyTorch": small.of_torch, "Inductor": small.of_inductor}
     return {
@@ -177,6 +171,6 @@ def _bench() -> Bench:
         raise KerntraceError(
             "calibrate needs a CUDA GPU, and PyTorch sees none", "Run it on the GPU machine, or give --from POINTS.json."
         )
-    from kerntrace.engines.microbench import Bench
+    from kerntrace.engines.microbench.bench import Bench
 
     return Bench()

@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench
+    from kerntrace.engines.microbench.bench import Bench
 
 _QUERY = (
     "driver_version,clocks.sm,clocks.max.sm,clocks.mem,clocks.max.mem,power.draw,temperature.gpu,clocks_event_reasons.active"

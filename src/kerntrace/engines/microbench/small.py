@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kerntrace.engines.microbench_cold import Body, Case, Sweep, in_order, loaded, rested
-from kerntrace.engines.microbench_kernels import NODES
+from kerntrace.engines.microbench.cold import Body, Case, Sweep, in_order, loaded, rested
+from kerntrace.engines.microbench.kernels import NODES
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 SMALL_ROWS = (1, 4, 16, 32)
 COMPILED_ROWS = (1, 16)  # each takes the compiler seconds

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kerntrace.engines.microbench_groups import AGAIN, DONE, GROUPS, deadline_of
+from kerntrace.engines.microbench.groups import AGAIN, DONE, GROUPS, deadline_of
 from kerntrace.errors import KerntraceError
 
 SCHEMA = "kerntrace.calibration-points/1"
-COMMAND = (sys.executable, "-m", "kerntrace.engines.microbench_child")
+COMMAND = (sys.executable, "-m", "kerntrace.engines.microbench.child")
 Say = Callable[[str], None]
 Save = Callable[[dict[str, Any]], None]
 

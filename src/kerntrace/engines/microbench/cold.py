@@ -16,7 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 Body = Callable[[], object]
 

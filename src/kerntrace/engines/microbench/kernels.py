@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kerntrace.engines.microbench_cold import Body, Case, Pool, Sweep, loaded, repeated, rested
+from kerntrace.engines.microbench.cold import Body, Case, Pool, Sweep, loaded, repeated, rested
 
 if TYPE_CHECKING:
-    from kerntrace.engines.microbench import Bench, Point
+    from kerntrace.engines.microbench.bench import Bench, Point
 
 # Outputs and inputs of the products of models from 1 to 9 billion parameters, 8 MB to 1 GB.
 PRODUCTS = (

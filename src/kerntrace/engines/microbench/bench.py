@@ -2,7 +2,7 @@
 
 They time kernels in CUDA graphs, as a decode step replays them; never a step. In a step a kernel runs once a layer, between
 products whose weights sweep the L2 cache: its code, tables and keys are cold, what the kernel before it wrote is not. So a
-kernel is timed by what it adds to a graph in which it follows such a product (`microbench_cold`), and, for comparison, back to
+kernel is timed by what it adds to a graph in which it follows such a product (`cold`), and, for comparison, back to
 back with itself. What comes out are points: what was run, its shape, and the samples of its time; `kerntrace.model.calibrate`
 makes a profile of them. Only PyTorch and NumPy are needed; where vLLM can be imported, its own kernels are measured as well.
 """
@@ -17,9 +17,9 @@ from math import ceil
 from statistics import median
 from typing import Any
 
-from kerntrace.engines.microbench_cold import Pool
-from kerntrace.engines.microbench_load import Load, loaded_ns
-from kerntrace.engines.microbench_processes import COMMAND, Measurement, Say
+from kerntrace.engines.microbench.cold import Pool
+from kerntrace.engines.microbench.load import Load, loaded_ns
+from kerntrace.engines.microbench.processes import COMMAND, Measurement, Say
 
 BUDGET_S = 200.0
 Point = dict[str, Any]
@@ -153,7 +153,7 @@ def measure(
         say: is told each group's name before it runs.
         save: is given the document so far after each group and at the end, also when interrupted.
         budget_s: seconds for everything; groups that it leaves no time for become a warning.
-        command: what runs groups, as `engines.microbench_child` does.
+        command: what runs groups, as `engines.microbench.child` does.
 
     Raises:
         KerntraceError: if PyTorch or a CUDA device is missing.
