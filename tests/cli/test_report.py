@@ -101,7 +101,7 @@ def test_what_is_read_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
     ran = called("report", tmp_path / "no.ktrace", "-o", tmp_path / "nowhere" / "page.html")
-    assert "there is no directory" in ran.complaint(1)
+    assert "there is no directory" in ran.complaint(2)
 
 
 def test_a_roofline_asked_for_in_vain_is_told(tmp_path: Path, bundles: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kerntrace.errors import DONE, KerntraceError, UsageError
+from kerntrace.errors import DONE, UsageError
 
 if TYPE_CHECKING:
     from kerntrace.hardware import GpuSpec
@@ -80,7 +80,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise KerntraceError(f"{path.name}: cannot be written: {error.strerror}", "Choose another place.") from None
+        raise UsageError(f"{path.name} cannot be written: {error.strerror}", "Choose another place.") from None
 
 
 def _show(profile: Profile, output: Path) -> None:

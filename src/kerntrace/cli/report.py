@@ -24,7 +24,7 @@ from kerntrace.cli.options import (
 )
 from kerntrace.cli.refusal import no_steps, refused
 from kerntrace.cli.say import say
-from kerntrace.errors import DONE, REFUSED, KerntraceError, UsageError
+from kerntrace.errors import DONE, REFUSED, UsageError
 
 if TYPE_CHECKING:
     from kerntrace.accounting.analysis import Analysis
@@ -117,8 +117,7 @@ def free_for(output: Path, force: bool, sources: list[Path]) -> None:
     """See to it that a file may be written there, before the work that it is to hold.
 
     Raises:
-        UsageError: if it is there and not to be overwritten, or is what is read.
-        KerntraceError: if it is a directory, or lies in none.
+        UsageError: if it is there and not to be overwritten, is what is read or a directory, or cannot be written.
     """
     if output.is_dir():
         raise UsageError(f"{output} is a directory", "Name a file with -o.")
@@ -127,9 +126,9 @@ def free_for(output: Path, force: bool, sources: list[Path]) -> None:
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "Choose another -o, or give --force.")
     if not output.parent.is_dir():
-        raise KerntraceError(f"{output} cannot be written: there is no directory {output.parent}", "Choose another -o.")
+        raise UsageError(f"{output} cannot be written: there is no directory {output.parent}", "Choose another -o.")
     if not os.access(output if output.exists() else output.parent, os.W_OK):
-        raise KerntraceError(f"{output} cannot be written: permission denied", "Choose another -o.")
+        raise UsageError(f"{output} cannot be written: permission denied", "Choose another -o.")
 
 
 def only_of_study(paths: list[Path], of_traces: list[object]) -> None:
@@ -236,5 +235,5 @@ def _write(output: Path, page: str) -> None:
     try:
         output.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:
-        raise KerntraceError(f"{output} cannot be written: {error.strerror}", "Choose another -o.") from None
+        raise UsageError(f"{output} cannot be written: {error.strerror}", "Choose another -o.") from None
     say(f"wrote {output}")

@@ -163,4 +163,4 @@ def _write_tables(where: Path, document: dict[str, Any]) -> None:
     except FileExistsError:
         raise UsageError(f"{where.name} exists already", "Give --csv the name of a new directory.") from None
     except OSError as error:
-        raise UnreadableError(f"{where.name} cannot be written: {error.strerror}", "Write it to another place.") from None
+        raise UsageError(f"{where.name} cannot be written: {error.strerror}", "Write it to another place.") from None

@@ -97,7 +97,7 @@ def open_store(directory: Path, asked: Asked | None, *, replayed: bool) -> Itera
     try:
         file = (directory / RECORDS).open("a+b")
     except OSError as error:
-        raise KerntraceError(f"{directory.name} cannot be written: {error.strerror}", "") from None
+        raise UsageError(f"{directory.name} cannot be written: {error.strerror}", "Name another -o.") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -203,7 +203,7 @@ def _make(directory: Path, asked: Asked | None, replayed: bool) -> None:
             os.fsync(file.fileno())
         draft.replace(directory / PLAN)
     except OSError as error:
-        raise KerntraceError(f"{directory.name} cannot be written: {error.strerror}", "Name another -o.") from None
+        raise UsageError(f"{directory.name} cannot be written: {error.strerror}", "Name another -o.") from None
 
 
 def _read_resolved(directory: Path) -> tuple[Plan, str, bool]:

@@ -61,7 +61,7 @@ def save(drawings: Sequence[Drawing], path: Path) -> None:
 
     Raises:
         UsageError: if the ending is none of svg, pdf, png.
-        KerntraceError: if the file cannot be written.
+        UsageError: if the file cannot be written.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -82,7 +82,7 @@ def save(drawings: Sequence[Drawing], path: Path) -> None:
         try:
             made.savefig(path, format=kind, dpi=200, metadata=unset)
         except OSError as error:
-            raise KerntraceError(f"{path} cannot be written: {error.strerror}", "Choose another -o.") from None
+            raise UsageError(f"{path} cannot be written: {error.strerror}", "Choose another -o.") from None
 
 
 def _size(one: Drawing) -> tuple[float, float]:
