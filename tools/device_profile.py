@@ -19,7 +19,8 @@ from typing import Any
 KERNTRACE = [sys.executable, "-m", "kerntrace"]
 MODES = ("eager", "graph", "graph-nocompile", "compile")
 BUNDLES = "{bundles}"  # stands for the call's directory of bundles
-SHAPE = ["--batch", "1,16", "--context", "512", "--tokens", "33"]
+BATCHES = os.environ.get("BATCHES", "1,16")
+SHAPE = ["--batch", BATCHES, "--context", "512", "--tokens", "33"]
 REPETITIONS = ["--repetitions", os.environ.get("REPETITIONS", "5")]
 
 
@@ -39,7 +40,7 @@ def cases() -> dict[str, tuple[list[str], int]]:
             ["compare-collectors", "--mode", mode, "--batch", "1", *REPETITIONS, "--json"],
             520,
         )
-        nsys = ["--in-process", "--collector", "nsys", "--batch", "1,16", "--context", "512", "--tokens", "33"]
+        nsys = ["--in-process", "--collector", "nsys", *SHAPE]
         found[f"nsys-{mode}"] = (["profile", "--mode", mode, *nsys, *REPETITIONS, "--recorded", "1", "--json"], 240)
         report = f"{BUNDLES}/nsys-{mode}"
         merged = ["--format", "nsys-rep", "--merge", f"{report}.nsys-rep", "-o", f"{BUNDLES}/merged-{mode}.nsys-rep"]

@@ -68,7 +68,32 @@ def test_what_was_not_recorded_is_named(document: dict[str, Any]) -> None:
     have = {(one["mode"], one["batch"], one["context"]) for one in _records("traced")}
     asked = {(mode, *shape) for mode in ("eager", "graph", "graph-nocompile") for shape in TRACED}
     missing = {(one["mode"], one["batch"], one["context"]) for one in document["missing"] if one["what"] == "trace"}
-    assert missing == asked - have
+    assert missing == asked - have == set()
+
+
+def test_graphs_alone_add_a_fill_and_a_copy(document: dict[str, Any]) -> None:
+    pairs = [one for one in document["same_work"] if (one["a"], one["b"]) == ("eager", "graph-nocompile")]
+    assert len(pairs) == len(TRACED)
+    for one in pairs:
+        assert {change["family"] for change in one["changes"]} == {"fill", "memcpy32_post"}
+
+
+def test_the_parts_of_an_iteration_hold_all_exposed_time(document: dict[str, Any]) -> None:
+    parts: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
+    for one in document["attribution"]["phases"]:
+        for cell in one["cells"] if one["mode"] == "eager" else ():
+            parts[cell["batch"], cell["context"]][one["part"]] = cell["exposed_ns"]
+    exposed = {
+        (row["batch"], row["context"]): row["terms_ns"]["within"] + row["terms_ns"]["between"]
+        for row in document["crosscheck"]
+        if row["mode"] == "eager"
+    }
+    for shape in TRACED:
+        named = parts[shape]
+        residual = named.pop("residual parts")
+        assert sum(named.values()) == pytest.approx(exposed[shape], rel=1e-6)
+        assert residual == pytest.approx(sum(named[part] for part in ("core", "schedule", "prepare inputs", "sample", "output")))
+        assert named["no range"] < 0.01 * exposed[shape]
 
 
 def test_graphed_steps_wait_for_no_host(document: dict[str, Any]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,21 @@ def test_a_failed_export_is_told_whatever_the_exit_status(tmp_path: Path, alone:
 def test_an_empty_export_is_a_failed_one(tmp_path: Path, alone: Path) -> None:
     fake_nsys(alone, 'touch "$out"')
     assert "did not export it" in refusal(report(tmp_path)).what
+
+
+def test_a_report_of_a_newer_nsys_that_does_not_say_so_is_not_taken_for_an_export_without_tables(
+    tmp_path: Path, alone: Path
+) -> None:
+    """What nsys 2023.4 does with a report of 2025.3, whose first line has a build's number for a version."""
+    with closing(sqlite3.connect(tmp_path / "made.sqlite")) as database:
+        database.executescript("CREATE TABLE StringIds (id INTEGER, value TEXT); CREATE TABLE ProcessStreams (id INTEGER);")
+    said = (
+        """[libprotobuf ERROR message_lite.cc:133] Can't parse message of type "SessionState" because it is missing fields: X"""
+    )
+    fake_nsys(alone, f"cp '{tmp_path}/made.sqlite' \"$out\"; echo '{said.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'")
+    error = refusal(report(tmp_path, "36398880"))
+    assert "nsys 2025.3.2 did not export it: it cannot parse the file" in error.what
+    assert "newer Nsight Systems" in str(error.hint)
 
 
 def test_an_export_that_is_no_database_is_told_by_the_reports_name(tmp_path: Path, alone: Path) -> None:

@@ -11,11 +11,14 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from kerntrace.errors import UnreadableError
+from kerntrace.ingest.nsys_schema import is_nsys
 from kerntrace.ingest.nsys_sqlite import read_nsys_sqlite
 from kerntrace.ingest.private_copy import private_folder
 from kerntrace.trace.model import Trace
@@ -85,9 +88,23 @@ def export_report(
     shown = shown or str(path)
     nsys, version = _suitable(shown, report_version(path), usual_places)
     said = _export(nsys, path, export, shown, seconds)
-    if not export.is_file() or not export.stat().st_size:  # its exit status says nothing
+    if not _is_whole(export):  # its exit status says nothing
         called = f"nsys {_dotted(version)}" if version else nsys
-        raise UnreadableError(f"{shown}: {called} did not export it{said}", "See what it says: nsys export -t sqlite FILE.")
+        raise UnreadableError(
+            f"{shown}: {called} did not export it{said}",
+            "If a newer Nsight Systems recorded it, run `nsys export -t sqlite FILE` there and name the result.",
+        )
+
+
+def _is_whole(export: Path) -> bool:
+    """Whether an export holds a report's tables: of a report that it cannot parse nsys leaves a database with next to none."""
+    if not export.is_file() or not export.stat().st_size:
+        return False
+    try:
+        with closing(sqlite3.connect(export)) as database:
+            return is_nsys({name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")})
+    except sqlite3.Error:
+        return False
 
 
 def report_version(path: Path) -> Version | None:
@@ -146,6 +163,8 @@ def _export(nsys: str, path: Path, export: Path, shown: str, seconds: float) -> 
             "Run `nsys export -t sqlite FILE` yourself and name the result.",
         )
     lines = [line.strip() for line in re.split(r"[\r\n]+", said) if line.strip() and "%" not in line]
+    if any("Can't parse message" in line for line in lines):  # among kilobytes of protobuf's own words
+        return ": it cannot parse the file"
     telling = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
     return f": {telling[:200]}" if telling else ""
 
