@@ -2,7 +2,7 @@
 # The recorder against a real GPU: exact counts, clocks, exits, and what recording costs.
 # Needs g++, cmake, nvcc (CUDA in CUDA_HOME, default /usr/local/cuda), Python with this package's dependencies, and torch for the
 # last part. Builds and writes in WORK (default: a temporary directory). Results go to standard output, a line of JSON each.
-#   tools/device_native.sh [counts] [exits] [levels] [cost] [long]     default: counts exits levels cost
+#   tools/device_native.sh [counts] [exits] [levels] [cost] [host] [long]     default: counts exits levels cost
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -109,16 +109,37 @@ part_cost() {
     loop plain plain graph
     loop default "$default" graph
   done | tee "$work/cost.jsonl" >/dev/null
-  "$python" - "$work/cost.jsonl" <<'PY'
+  dilations "$work/cost.jsonl"
+}
+
+# What recording costs the host, where the host is the slower side: presence, CUPTI's presence, each kind of record, and the others.
+part_host() {
+  local default=kernels,memops,launches,overheads,ranges
+  for _ in $(seq "$repetitions"); do
+    loop plain plain eager --small
+    loop loaded loaded eager --small
+    loop attached overheads eager --small
+    loop launches launches,overheads eager --small
+    loop kernels kernels eager --small
+    loop kernels+memops kernels,memops eager --small
+    loop default "$default" eager --small
+    loop torch-cuda plain eager --small --profiler cuda
+  done | tee "$work/host.jsonl" >/dev/null
+  dilations "$work/host.jsonl"
+}
+
+# dilations FILE: medians of each case's steps, and over the plain ones of the same loop.
+dilations() {
+  "$python" - "$1" <<'PY'
 import json, statistics, sys
 rows = [json.loads(line) for line in open(sys.argv[1]) if line.startswith("{")]
 groups = {}
 for row in rows:
-    groups.setdefault((row["mode"], row["pipe"], row["case"]), []).append(row["step_us"])
-for (mode, pipe, case), steps in groups.items():
-    base = statistics.median(groups[mode, pipe, "plain"])
-    print(json.dumps({"mode": mode, "pipe": pipe, "case": case, "step_us": steps, "median_us": statistics.median(steps),
-                      "dilation": round(statistics.median(steps) / base, 4)}))
+    groups.setdefault((row["mode"], row["pipe"], row["small"], row["case"]), []).append(row["step_us"])
+for (mode, pipe, small, case), steps in groups.items():
+    base = statistics.median(groups[mode, pipe, small, "plain"])
+    print(json.dumps({"mode": mode, "pipe": pipe, "small": small, "case": case, "step_us": steps,
+                      "median_us": statistics.median(steps), "dilation": round(statistics.median(steps) / base, 4)}))
 PY
 }
 

@@ -129,6 +129,7 @@ def test_collectors_are_compared_on_one_workload(tmp_path: Path, capsys: pytest.
     native = [row for row in rows if row["collector"] == "native"]
     counted = [(row["batch"], row["kernels"]["median"], row["segmentation"]) for row in native]
     assert counted == [(1, 5, "kerntrace"), (4, 5, "kerntrace")]
+    assert [row["differences"] for row in native] == [[], []]
     failed = [row["error"] for row in rows if row["collector"] == "cupti-python"]
     assert len(failed) == 1
     assert failed[0].startswith("the engine stopped: cupti-python")

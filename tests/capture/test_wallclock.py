@@ -34,6 +34,9 @@ def test_a_step_is_what_the_extra_tokens_cost(given_: tuple[CellTimes, list[floa
     assert found is not None
     assert found.ratio == pytest.approx(statistics.median(traced) / statistics.median(untraced))
     assert (found.low, found.high) == (min(map(_ratio, traced, untraced)), max(map(_ratio, traced, untraced)))
+    assert found.paired == pytest.approx(statistics.median(map(_ratio, traced, untraced)))
+    assert (found.paired_interval is None) == (len(traced) < 6)
+    assert found.paired_interval is None or found.low <= found.paired_interval.low <= found.paired <= found.paired_interval.high
     assert found.repetitions == len(traced)
 
 

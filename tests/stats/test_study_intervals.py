@@ -14,7 +14,7 @@ from kerntrace.evidence.effects import GAP, EffectFigures, Resampling, cell_figu
 from kerntrace.stats.bootstrap import median_steps, median_steps_by_session, pick_sessions, stream
 from kerntrace.stats.equivalence import decided, equivalence_of_draws
 from kerntrace.stats.interval import Floats, Interval, of_draws, two_sided_p
-from kerntrace.stats.location import hodges_lehmann, mann_whitney_counts
+from kerntrace.stats.location import hodges_lehmann, mann_whitney_counts, median_interval
 from kerntrace.stats.sessions import session_estimate, spread
 
 EAGER_NS, GRAPH_NS, DIVISOR = 13.8e6, 5.0e6, 32
@@ -181,6 +181,25 @@ def test_rank_sums_are_counted_as_by_listing_all_arrangements(m: int, n: int) ->
 
 def test_small_samples_have_no_rank_interval() -> None:
     assert hodges_lehmann(np.array([1.0, 2.0]), np.array([3.0, 4.0]))[1] is None
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 9, 15, 16, 50])
+def test_a_medians_interval_is_the_sign_tests(count: int) -> None:
+    values = np.random.default_rng(count).permutation(np.arange(1.0, count + 1))
+    found = median_interval(values)
+    # Below the interval's low end lies the median with the probability of at most low - 1 heads in `count` throws.
+    outside = [float(stats.binom.cdf(k - 1, count, 0.5)) for k in range(1, count + 1)]
+    if found is None:
+        assert outside[0] > 0.025
+        return
+    low, high = int(found.low), int(found.high)
+    assert high == count + 1 - low
+    assert outside[low - 1] <= 0.025
+    assert low == count or outside[low] > 0.025
+
+
+def test_no_values_have_no_interval() -> None:
+    assert median_interval(np.array([])) is None
 
 
 def test_variance_parts_are_recovered() -> None:

@@ -10,6 +10,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from kerntrace.stats.interval import Interval
+from kerntrace.stats.location import median_interval
 from kerntrace.trace.builder import TraceBuilder
 from kerntrace.trace.table import Table
 
@@ -45,12 +49,16 @@ class Dilation:
 
     Attributes:
         ratio: of the medians.
+        paired: median ratio of repetitions run next to each other, which a host that changes slowly disturbs alike.
+        paired_interval: 95 % of it; None of fewer than six repetitions.
         low, high: least and greatest ratio of repetitions run next to each other.
         traced_ns, untraced_ns: median times of a step.
         repetitions: pairs compared.
     """
 
     ratio: float
+    paired: float
+    paired_interval: Interval | None
     low: float
     high: float
     traced_ns: float
@@ -70,7 +78,8 @@ def dilation(cell: CellTimes) -> Dilation | None:
     if not ratios or statistics.median(untraced) <= 0:
         return None
     middle, base = statistics.median(traced), statistics.median(untraced)
-    return Dilation(middle / base, min(ratios), max(ratios), middle, base, len(ratios))
+    paired, interval = statistics.median(ratios), median_interval(np.array(ratios))
+    return Dilation(middle / base, paired, interval, min(ratios), max(ratios), middle, base, len(ratios))
 
 
 def walls_table(mode: str, cells: Sequence[CellTimes]) -> Table:

@@ -29,6 +29,7 @@ from kerntrace.cli.profile import (
 from kerntrace.errors import DONE, FAILED, KerntraceError, UsageError
 
 if TYPE_CHECKING:
+    from kerntrace.accounting.analysis import Analysis
     from kerntrace.capture.profile import Plan, Profile
     from kerntrace.capture.remote import Remote
     from kerntrace.trace.model import Trace
@@ -89,17 +90,23 @@ def _run_all(plan: Plan, names: list[str], keep: Path | None) -> list[dict[str, 
     scratch = Path(tempfile.mkdtemp(prefix="kerntrace-"))
     try:
         plan = replace(plan, engine=replace(plan.engine, model=model_directory(plan.engine.model, scratch / "model")))
-        rows = []
+        rows: list[dict[str, Any]] = []
+        first: Analysis | None = None
         with untraced_engine(plan, scratch, say) as base:
             for name in names:
                 say(f"collector {name}")
-                rows += _run_one(replace(plan, collector=name), scratch / name, base, keep)
+                found, analysis = _run_one(replace(plan, collector=name), scratch / name, base, keep)
+                if analysis is not None:
+                    first = first or analysis
+                    _add_differences(found, first, analysis)
+                rows += found
         return rows
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _run_one(plan: Plan, scratch: Path, base: Remote, keep: Path | None) -> list[dict[str, Any]]:
+def _run_one(plan: Plan, scratch: Path, base: Remote, keep: Path | None) -> tuple[list[dict[str, Any]], Analysis | None]:
+    from kerntrace.accounting.analysis import Question, analyse
     from kerntrace.capture.profile import run_profile
 
     scratch.mkdir()
@@ -108,10 +115,11 @@ def _run_one(plan: Plan, scratch: Path, base: Remote, keep: Path | None) -> list
         trace = trace_of(plan, made)
         if keep is not None:
             _keep(trace, keep / f"{plan.collector}-{plan.engine.mode}.ktrace")
-        return _rows(plan, trace, made)
+        analysis = analyse(trace, Question(None, None, None))
+        return _rows(plan, analysis, made), analysis
     except KerntraceError as error:
         say(f"collector {plan.collector}: {error.what}")
-        return [{"collector": plan.collector, "error": error.what}]
+        return [{"collector": plan.collector, "error": error.what}], None
 
 
 def _keep(trace: Trace, target: Path) -> None:
@@ -120,13 +128,11 @@ def _keep(trace: Trace, target: Path) -> None:
     write_bundle(trace, target, force=True)
 
 
-def _rows(plan: Plan, trace: Trace, made: Profile) -> list[dict[str, Any]]:
-    from kerntrace.accounting.analysis import Question, analyse
+def _rows(plan: Plan, analysis: Analysis, made: Profile) -> list[dict[str, Any]]:
     from kerntrace.accounting.summary import cells_of
     from kerntrace.cli.profile_report import times_json
     from kerntrace.report.documents import cell_json
 
-    analysis = analyse(trace, Question(None, None, None))
     cells = {cell.batch: cell for cell in cells_of(analysis)}
     if len(made.cells) == 1 and set(cells) == {None}:  # no ranges: the only cell is the one that ran
         cells = {made.cells[0].batch: cells[None]}
@@ -141,25 +147,44 @@ def _rows(plan: Plan, trace: Trace, made: Profile) -> list[dict[str, Any]]:
     return rows
 
 
+def _add_differences(rows: list[dict[str, Any]], first: Analysis, analysis: Analysis) -> None:
+    """Name the kernel families that a step has more or less often than with the first collector that left a trace."""
+    from kerntrace.accounting.compare import compare
+
+    pairs = {pair.told.batch: pair for pair in compare(first, analysis).pairs}
+    for row in rows:
+        if row["batch"] in pairs:
+            changes = pairs[row["batch"]].work.count_changes()
+            row["differences"] = [{"family": family, "count_first": a, "count": b} for family, a, b in changes]
+
+
 def _show(rows: list[dict[str, Any]]) -> None:
+    from kerntrace.cli.profile_report import DILATION_COLUMNS, dilation_cells
     from kerntrace.report.tables import show, table
-    from kerntrace.report.text import console
+    from kerntrace.report.text import console, printable
     from kerntrace.units import ms
 
-    headings = ("batch", "steps", "kernels", "busy ms", "wall ms", "untraced ms", "dilation", "of repetitions")
+    headings = ("batch", "steps", "kernels", "busy ms", "wall ms", "untraced ms", *DILATION_COLUMNS)
     made = table(
         "one workload under each collector, medians (measured)", {"collector": "left"} | dict.fromkeys(headings, "right")
     )
     for row in rows:
         if "error" in row:
-            made.add_row(row["collector"], "-", "-", "-", "-", "-", "-", "-", row["error"][:60])
+            made.add_row(row["collector"], *["-"] * (len(headings) - 1), row["error"][:60])
             continue
         counted = [str(row[k]) if k in row else "-" for k in ("batch", "steps")]
         counted.append(f"{row['kernels']['median']:g}" if "kernels" in row else "-")
         timed = [ms(row[k]["median"]) if k in row else "-" for k in ("busy_ns", "wall_ns")]
         untraced = sorted(row["untraced_step_ns"])
         middle = ms(median(untraced)) if untraced else "-"
-        said = row["dilation"]
-        ratio = [f"{said['ratio']:.3f}", f"{said['min']:.3f} to {said['max']:.3f}"] if said else ["-", "-"]
-        made.add_row(row["collector"], *counted, *timed, middle, *ratio)
-    show(console(), made)
+        made.add_row(row["collector"], *counted, *timed, middle, *dilation_cells(row["dilation"]))
+    out = console()
+    show(out, made)
+    first = next((row["collector"] for row in rows if "error" not in row), "")
+    for row in rows:
+        changes = row.get("differences") or ()
+        if changes:
+            said = ", ".join(f"{one['family']} {one['count_first']:g} -> {one['count']:g}" for one in changes)
+            out.print(f"{row['collector']}, batch {row['batch']}: kernels a step beside {first}'s: {printable(said, 300)}")
+        if any(one["family"].startswith("memcpy") for one in changes):
+            out.print("  memcpy kernels: a copy that CUDA runs as a kernel, which nsys records as a copy", style="dim")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kerntrace.accounting.analysis import Analysis
     from kerntrace.accounting.summary import Cell
-    from kerntrace.capture.wallclock import CellTimes
+    from kerntrace.capture.wallclock import CellTimes, Dilation
+
+DILATION_COLUMNS = ("dilation", "paired", "95 %", "of repetitions")
 
 
 def profile_document(
@@ -38,10 +40,31 @@ def times_json(cell: CellTimes) -> dict[str, Any]:
         "tokens": cell.tokens,
         "traced_step_ns": step_times(cell.traced, cell.tokens),
         "untraced_step_ns": step_times(cell.untraced, cell.tokens),
-        "dilation": None
-        if found is None
-        else {"ratio": found.ratio, "min": found.low, "max": found.high, "repetitions": found.repetitions},
+        "dilation": None if found is None else dilation_json(found),
     }
+
+
+def dilation_json(found: Dilation) -> dict[str, Any]:
+    """A dilation: `ratio` of the medians, `paired` the median ratio of neighbouring repetitions."""
+    from kerntrace.report.study_figures import interval_json
+
+    return {
+        "ratio": found.ratio,
+        "paired": found.paired,
+        "paired_interval": interval_json(found.paired_interval, lambda value: value),
+        "min": found.low,
+        "max": found.high,
+        "repetitions": found.repetitions,
+    }
+
+
+def dilation_cells(said: Mapping[str, Any] | None) -> list[str]:
+    """A dilation's document in DILATION_COLUMNS."""
+    if said is None:
+        return ["-"] * len(DILATION_COLUMNS)
+    interval = said["paired_interval"]
+    paired = f"[{interval['low']:.3f}, {interval['high']:.3f}]" if interval else "-"
+    return [f"{said['ratio']:.3f}", f"{said['paired']:.3f}", paired, f"{said['min']:.3f} to {said['max']:.3f}"]
 
 
 def kernel_nodes(cell: CellTimes, facts: Mapping[str, str]) -> int | None:
@@ -59,22 +82,16 @@ def show_times(times: tuple[CellTimes, ...], facts: Mapping[str, str]) -> None:
 
     made = table(
         "decode step by the host's clock, (call of all tokens - call of one) / steps between, medians (measured)",
-        dict.fromkeys(("batch", "untraced ms", "traced ms", "dilation", "of repetitions", "count"), "right"),
+        dict.fromkeys(("batch", "untraced ms", "traced ms", *DILATION_COLUMNS, "count"), "right"),
     )
     for cell in times:
         found = dilation(cell)
         if found is None:
             traced = statistics.median(step_times(cell.traced, cell.tokens))
-            made.add_row(str(cell.batch), "-", ms(traced), "-", "-", str(len(cell.traced)))
+            made.add_row(str(cell.batch), "-", ms(traced), *dilation_cells(None), str(len(cell.traced)))
             continue
-        made.add_row(
-            str(cell.batch),
-            ms(found.untraced_ns),
-            ms(found.traced_ns),
-            f"{found.ratio:.3f}",
-            f"{found.low:.3f} to {found.high:.3f}",
-            str(found.repetitions),
-        )
+        figures = dilation_cells(dilation_json(found))
+        made.add_row(str(cell.batch), ms(found.untraced_ns), ms(found.traced_ns), *figures, str(found.repetitions))
     show(console(), made)
     for cell in times:
         nodes = kernel_nodes(cell, facts)

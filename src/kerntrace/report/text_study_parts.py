@@ -153,7 +153,8 @@ def _fitted(fit: RivalFit) -> str:
 def _show_trends(out: Console, evidence: Evidence) -> None:
     cells = sorted({cell for one in evidence.trends for cell in one.ns}, key=lambda cell: (cell[1], cell[0]))
     made = table(
-        "exposed host time by part of the iteration, ms a step as traced (measured; launch latency is in no part); the last row is S(N) as measured",
+        "exposed host time by part of the iteration, ms a step as traced (measured; launch latency is in no part);"
+        " the last row is S(N) as measured",
         {"host": "left", "mode": "left", "part": "left", "us a sequence": "right"}
         | dict.fromkeys((f"{n}x{c}" for n, c in cells), "right"),
     )

@@ -1,11 +1,13 @@
-"""The Hodges-Lehmann shift between two samples with the Mann-Whitney interval. Room: stats | hardware | workload.
+"""Medians and shifts with intervals that need no shape of the samples. Room: stats | hardware | workload.
 
-It estimates the median of all pairwise differences. Where the two samples differ in shape and not only in place, that is not
-the difference of their medians, so it stands beside the bootstrap and does not replace it.
+The Hodges-Lehmann shift between two samples has the Mann-Whitney interval, a median that of the sign test. The shift estimates
+the median of all pairwise differences. Where the two samples differ in shape and not only in place, that is not the difference
+of their medians, so it stands beside the bootstrap and does not replace it.
 """
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from kerntrace.stats.interval import LEVEL, Floats, Interval
 
 METHOD = "Mann-Whitney"
+SIGN_TEST = "sign test"
 _EXACT = 3_000  # pairs up to which the rank sum's distribution is counted out
 
 
@@ -22,6 +25,23 @@ def hodges_lehmann(a: Floats, b: Floats, level: float = LEVEL) -> tuple[float, I
     rank = _rank(len(a), len(b), level)
     found = Interval(float(pairs[rank - 1]), float(pairs[-rank]), level, METHOD) if rank else None
     return float(np.median(pairs)), found
+
+
+def median_interval(values: Floats, level: float = LEVEL) -> Interval | None:
+    """The interval of a median between two order statistics, the closest that hold at least `level` of the probability.
+
+    Of n independent values below and above the median there are as many as of heads in n throws. Source: the sign test,
+    Conover, Practical Nonparametric Statistics, section 3.2.
+
+    Returns:
+        None where there are too few values: less than 6 for 0.95.
+    """
+    below = np.cumsum([math.comb(len(values), k) for k in range(len(values) + 1)]) / 2.0 ** len(values)
+    rank = int(np.searchsorted(below, (1 - level) / 2, side="right"))
+    if rank == 0 or not len(values):
+        return None
+    ordered = np.sort(values)
+    return Interval(float(ordered[rank - 1]), float(ordered[-rank]), level, SIGN_TEST)
 
 
 @lru_cache(maxsize=256)

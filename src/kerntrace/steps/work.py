@@ -147,6 +147,12 @@ class SameWork:
     only_b: tuple[FamilyUse, ...]
     changed: tuple[FamilyChange, ...]
 
+    def count_changes(self) -> list[tuple[str, float, float]]:
+        """Families that run more or less often a step: name, count in a, count in b; by name."""
+        found = [(use.family, use.count, 0.0) for use in self.only_a] + [(use.family, 0.0, use.count) for use in self.only_b]
+        found += [(one.family, one.a.count, one.b.count) for one in self.changed if one.what == "count"]
+        return sorted(one for one in found if one[1] != one[2])
+
 
 def same_work(a: list[FamilyUse], b: list[FamilyUse]) -> SameWork:
     """Compare two cells' families."""
