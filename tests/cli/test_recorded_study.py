@@ -96,6 +96,10 @@ def test_the_parts_of_an_iteration_hold_all_that_the_host_is_waited_for(document
         assert named["no range"] < 0.01 * exposed[shape]
 
 
+def test_that_two_cards_ran_it_is_said() -> None:
+    assert "not the same throughout: device fcadeab1, then 03d1b758" in kerntrace("study", "report", STORE).out
+
+
 def test_graphed_steps_wait_for_no_host(document: dict[str, Any]) -> None:
     """What the traces settle: eager steps wait inside the forward, replayed ones do not."""
     for row in document["crosscheck"]:
@@ -114,11 +118,25 @@ def test_claims_have_verdicts(document: dict[str, Any]) -> None:
     assert said["H5"] == said["KS"] == "contradicts"
 
 
-def test_a_replay_gives_it_again(tmp_path: Path) -> None:
-    ran = kerntrace("study", "run", "--replay", STORE, "-o", tmp_path / "again")
+def test_a_replay_gives_it_again_and_resumed_changes_nothing(tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    ran = kerntrace("study", "run", "--replay", STORE, "-o", again)
     assert ran.status in (0, 5), ran.err
     for kind in ("wall", "traced"):
-        first, again = (
-            {json.dumps(one, sort_keys=True) for one in _records(kind, store)} for store in (STORE, tmp_path / "again")
-        )
-        assert first == again
+        first, second = ({json.dumps(one, sort_keys=True) for one in _records(kind, store)} for store in (STORE, again))
+        assert first == second
+    whole = (again / "records.jsonl").read_bytes()
+    assert kerntrace("study", "run", "--replay", STORE, "-o", again).status == ran.status
+    assert (again / "records.jsonl").read_bytes() == whole
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.7, 0.999])
+def test_a_replay_cut_anywhere_is_made_whole(tmp_path: Path, share: float) -> None:
+    """As a kill leaves it: the store's host was started several times, with other settings each."""
+    again = tmp_path / "again"
+    assert kerntrace("study", "run", "--replay", STORE, "-o", again).status in (0, 5)
+    records = again / "records.jsonl"
+    whole = records.read_bytes()
+    records.write_bytes(whole[: int(len(whole) * share)])
+    assert kerntrace("study", "run", "--replay", STORE, "-o", again).status in (0, 5)
+    assert records.read_bytes() == whole

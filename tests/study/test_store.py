@@ -197,6 +197,20 @@ def test_a_directory_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
         pass
 
 
+def test_what_a_host_had_in_turn_is_said_once_and_joined_again_stays(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store", asked(), replayed=False) as store:
+        for torch in ("2.11.0", "2.11.0+cu130", "2.11.0", "2.12.0"):  # the short form tells nothing new
+            store.append_host(replace(HOST, versions={"torch": torch}, settings={"device": f"card of {torch[:4]}"}))
+        (host,) = store.records
+        assert isinstance(host, Host)
+        assert host.versions == {"torch": "2.11.0+cu130 | 2.12.0"}
+        assert host.settings == {"device": "card of 2.11 | card of 2.12"}
+        size = (tmp_path / "store" / RECORDS).stat().st_size
+        store.append_host(host)
+        store.append_host(replace(host, settings={"device": "card of 2.12 | card of 2.11"}))
+    assert (tmp_path / "store" / RECORDS).stat().st_size == size
+
+
 def test_a_host_is_one_record_that_knows_all_that_was_said_of_it(tmp_path: Path) -> None:
     wall = next(record for record in recorded(asked().plan, HOST) if isinstance(record, Wall))
     with open_store(tmp_path / "store", asked(), replayed=False) as store:

@@ -68,6 +68,9 @@ def _show_head(out: Console, evidence: Evidence) -> None:
         out.print(f"  host {of}{printable(host.key, 24)}: {about}", soft_wrap=True)
         if versions:
             out.print(f"    {escape(versions)}", style="dim", soft_wrap=True)
+        changed = "; ".join(f"{name} {', then '.join(values)}" for name, values in host.changed().items())
+        if changed:
+            out.print(f"    not the same throughout: {escape(changed)}", style="yellow", soft_wrap=True)
 
 
 def _name(machine: Machine) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+IN_TURN = " | "  # between the values that one fact of a host had in turn
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -25,6 +27,11 @@ class Host:
     cpu: str | None
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+
+    def changed(self) -> dict[str, list[str]]:
+        """Facts that were not the same throughout the study, with the values they had in turn."""
+        facts = {**self.versions, **self.settings}
+        return {name: said.split(IN_TURN) for name, said in facts.items() if IN_TURN in said}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from kerntrace import __version__
 from kerntrace.errors import KerntraceError, UnreadableError, UsageError
 from kerntrace.study.lines import decode_all, encode
 from kerntrace.study.plan import Asked, parse_plan, plan_bytes, plan_digest
-from kerntrace.study.records import Host, Plan, Record, Study
+from kerntrace.study.records import IN_TURN, Host, Plan, Record, Study
 
 SCHEMA = "kerntrace.study-store"
 VERSION = 1
@@ -176,12 +176,24 @@ def merged(records: Sequence[Record]) -> tuple[Record, ...]:
 
 
 def _joined(old: Host, new: Host) -> Host:
-    """Both hosts' facts; where a setting differs, every value that it had."""
-    settings = dict(old.settings)
-    for name, value in new.settings.items():
-        values = settings[name].split(" | ") if name in settings else []
-        settings[name] = " | ".join(values if value in values else [*values, value])
-    return replace(new, versions=old.versions | new.versions, settings=settings)
+    """Both hosts' facts; where one differs, every value that it had. Joining what was joined before changes nothing."""
+    return replace(new, versions=_both(old.versions, new.versions), settings=_both(old.settings, new.settings))
+
+
+def _both(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+    found = dict(old)
+    for name, said in new.items():
+        values = found[name].split(IN_TURN) if name in found else []
+        for value in said.split(IN_TURN):
+            if not any(_says(one, value) for one in values):
+                values = [*(one for one in values if not _says(value, one)), value]
+        found[name] = IN_TURN.join(values)
+    return found
+
+
+def _says(one: str, other: str) -> bool:
+    """Whether a value tells all that another does: a version may leave out what it was built for."""
+    return one == other or one.startswith(f"{other}+")
 
 
 def _make(directory: Path, asked: Asked | None, replayed: bool) -> None:
