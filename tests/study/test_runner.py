@@ -131,6 +131,16 @@ def test_progress_counts_repetitions_and_says_the_time_left() -> None:
     assert done.left_s == 0
 
 
+@pytest.mark.parametrize("lost", [2, 3, 40])
+def test_half_a_repetition_is_left_and_not_done(lost: int) -> None:
+    plan, host = asked().plan, hosts(1)[0]
+    records = recorded(plan, host)
+    assert isinstance(records.pop(lost), Wall)
+    (found,) = progress_of(Study(plan, "", tuple(records)))
+    assert [m.done + m.left for m in found.modes] == [27, 27, 27]
+    assert sum(m.left for m in found.modes) == 1
+
+
 def test_the_time_of_a_session_is_that_of_its_calls_and_warm_ups() -> None:
     plan, host = asked().plan, hosts(1)[0]
     records = recorded(plan, host)

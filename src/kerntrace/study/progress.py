@@ -57,15 +57,19 @@ def units(work: Work) -> int:
 def _of(plan: Plan, host: Host, records: tuple[Record, ...]) -> HostProgress:
     own: list[Record] = [record for record in records if not isinstance(record, Host) and record.host == host.key]
     work = remaining(plan, host.key, own)
-    modes = tuple(_mode(mode, own, work) for mode in plan.modes)
+    modes = tuple(_mode(plan, mode, own, work) for mode in plan.modes)
     known = any(isinstance(record, Wall) for record in own)
     left_s = sum(seconds_of(plan, one, own) for one in work) + len(work) * start_seconds(plan, own)
     out = tuple(record for record in own if isinstance(record, LeftOut))
     return HostProgress(host, modes, out, len(work), spent_seconds(own), left_s if known or not work else None)
 
 
-def _mode(mode: str, own: list[Record], work: list[Work]) -> ModeProgress:
-    done = sum(isinstance(record, Wall) and record.mode == mode and record.tokens == 1 for record in own)
+def _mode(plan: Plan, mode: str, own: list[Record], work: list[Work]) -> ModeProgress:
+    calls: dict[tuple[int, ...], set[int]] = {}
+    for one in own:
+        if isinstance(one, Wall) and one.mode == mode:
+            calls.setdefault((one.session, one.batch, one.context, one.repetition), set()).add(one.tokens)
+    done = sum(tokens >= {1, plan.tokens} for tokens in calls.values())  # one of the two alone is measured again
     traced = sum(isinstance(record, TracedCell) and record.mode == mode for record in own)
     left = sum(units(one) for one in work if one.mode == mode and isinstance(one, SessionWork))
     traced_left = sum(units(one) for one in work if one.mode == mode and not isinstance(one, SessionWork))
