@@ -171,3 +171,13 @@ def test_what_the_trace_says_of_its_workload_need_not_be_given(capsys: pytest.Ca
     assert [(cell["model"], cell["context"], cell["kv_length"], cell["notes"]) for cell in cells] == [
         ("llama-3.1-8b", 512, 521, [])
     ] * 2
+    told = ("--model", "qwen2.5-7b", "--context", "600", "--mode", "graph")
+    other = document(capsys, str(tmp_path / "told.ktrace"), *told)["cells"]
+    assert [note for note in other[0]["notes"] if "as given" in note] == [
+        "model qwen2.5-7b, as given; the trace says meta-llama/Llama-3.1-8B",
+        "context 600, as given; the trace says 512",
+    ]
+    same = document(capsys, str(tmp_path / "told.ktrace"), "--model", "llama-3.1-8b")["cells"]
+    assert same[0]["notes"] == []
+    assert same[0]["published"] is not None
+    assert document(capsys, str(tmp_path / "told.ktrace"), "--dtype", "fp8")["cells"][0]["published"] is None

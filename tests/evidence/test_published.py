@@ -47,6 +47,8 @@ def test_only_what_was_studied_has_a_row() -> None:
     assert beside_published(grid("H200", Mode.GRAPH, model="qwen3-8b")) == []
     assert beside_published(grid("H200", Mode.COMPILE)) == []
     assert reference_for("H200", "llama-3.2-1b") is None
+    assert reference_for("H200", "llama-3.1-8b", "float16", "bfloat16") is not None
+    assert reference_for("H200", "llama-3.1-8b", "bfloat16", "fp8") is None
 
 
 def test_an_efficiency_is_the_ideal_over_what_would_be_predicted() -> None:

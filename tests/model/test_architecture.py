@@ -109,6 +109,15 @@ def test_a_missing_or_senseless_size_is_named(key: str, value: object) -> None:
         parse_config("x", {**SMALL, key: value})
 
 
+def test_heads_that_do_not_share_out_are_refused() -> None:
+    with pytest.raises(UsageError, match="num_attention_heads 4 is not divided by num_key_value_heads 3"):
+        parse_config("x", {**SMALL, "num_attention_heads": 4, "num_key_value_heads": 3})
+    odd = {**SMALL, "hidden_size": 66, "num_attention_heads": 4, "num_key_value_heads": 2}
+    with pytest.raises(UsageError, match="hidden_size 66 is not divided by num_attention_heads 4"):
+        parse_config("x", odd)
+    assert parse_config("x", {**odd, "head_dim": 16}).head_dim == 16
+
+
 def test_more_active_experts_than_there_are_is_refused() -> None:
     with pytest.raises(UsageError, match="3 experts a token of 2"):
         parse_config("x", {**SMALL, "num_local_experts": 2, "num_experts_per_tok": 3})

@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from kerntrace.model.inventory import element_bytes
 from kerntrace.model.predict import Prediction
 from kerntrace.units import NS_PER_MS
 from kerntrace.workload import Mode
 
 OVER_PREDICTED = 0.332  # by how much the study's model over-predicts graph steps, mean of |p - m| / m
 STUDIED_MODEL = "llama-3.1-8b"
+_STUDIED_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,13 @@ REFERENCES = (
 )
 
 
-def reference_for(gpu: str, model: str) -> Reference | None:
-    """The study's row for this GPU and model, if it has one."""
-    if model != STUDIED_MODEL:
+def reference_for(gpu: str, model: str, *dtypes: str) -> Reference | None:
+    """The study's row for this GPU and model, if it has one.
+
+    Args:
+        dtypes: of weights, and of keys and values; the study's had 16 bits.
+    """
+    if model != STUDIED_MODEL or any(element_bytes(dtype) != _STUDIED_BYTES for dtype in dtypes):
         return None
     return next((one for one in REFERENCES if gpu in one.gpus), None)
 
@@ -82,10 +88,11 @@ class Beside:
 
 
 def beside_published(predictions: Sequence[Prediction]) -> list[Beside]:
-    """The study's medians beside the predictions' for the GPUs, the model and the modes that it had."""
+    """The study's medians beside the predictions' for the GPUs, the model, the modes and the 16-bit weights that it had."""
     groups: dict[tuple[str, Mode, str], list[Prediction]] = {}
     for one in predictions:
-        if one.cell.mode in (Mode.EAGER, Mode.GRAPH) and reference_for(one.gpu.name, one.model.name):
+        dtypes = one.options.dtype, one.options.kv_dtype or one.options.dtype
+        if one.cell.mode in (Mode.EAGER, Mode.GRAPH) and reference_for(one.gpu.name, one.model.name, *dtypes):
             groups.setdefault((one.gpu.name, one.cell.mode, one.profile.name), []).append(one)
     return [_beside(gpu, mode, profile, group) for (gpu, mode, profile), group in groups.items()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -17,7 +17,7 @@ from kerntrace.model.carriers import carrier_of
 from kerntrace.model.inventory import Inventory, take_inventory
 from kerntrace.model.layer import COMPILED, Variant
 from kerntrace.steps.steady import DECODE, UNKNOWN_KIND
-from kerntrace.trace.manifest import Manifest
+from kerntrace.trace.manifest import Manifest, WorkloadInfo
 from kerntrace.workload import Cell as GridCell
 from kerntrace.workload import Mode
 
@@ -85,6 +85,7 @@ def settle(analysis: Analysis, asked: Asked) -> Setting:
         raise UsageError(
             "the trace does not say the context's length", "give --context, the prompt's tokens, e.g. --context 512"
         )
+    notes += _contradicted(asked, said)
     return Setting(
         model=load_model(model),
         gpu=asked.gpu_spec or _gpu(manifest, asked.gpu),
@@ -95,6 +96,33 @@ def settle(analysis: Analysis, asked: Asked) -> Setting:
         dtype=asked.dtype or said.dtype or "bfloat16",
         notes=tuple(notes),
     )
+
+
+def _contradicted(asked: Asked, said: WorkloadInfo) -> list[str]:
+    """What was given although the trace says something else."""
+    given = {
+        "model": (asked.model, said.model),
+        "mode": (asked.mode and asked.mode.value, said.mode),
+        "context": (asked.context, said.context),
+        "tokens": (asked.tokens, said.tokens),
+        "dtype": (asked.dtype, said.dtype),
+    }
+    return [
+        f"{name} {ours}, as given; the trace says {theirs}"
+        for name, (ours, theirs) in given.items()
+        if ours is not None
+        and theirs is not None
+        and ours != theirs
+        and not (name == "model" and _same(str(ours), str(theirs)))
+    ]
+
+
+def _same(model: str, other: str) -> bool:
+    """Whether two names are of one architecture: a preset's and a hub's."""
+    try:
+        return replace(load_model(model), name="") == replace(load_model(other), name="")
+    except UsageError:
+        return False
 
 
 def guess_mode(analysis: Analysis) -> tuple[Mode, str]:

@@ -120,13 +120,17 @@ def parse_config(name: str, config: dict[str, Any]) -> Architecture:
     hidden, layers, heads = size["hidden_size"], size["num_hidden_layers"], size["num_attention_heads"]
     kind = str(text.get("model_type", "unknown"))
     experts = _experts(name, text)
+    kv_heads = _whole(name, text, "num_key_value_heads", heads)
+    _divides(name, heads, "num_attention_heads", kv_heads, "num_key_value_heads")
+    if text.get("head_dim") is None:
+        _divides(name, hidden, "hidden_size", heads, "num_attention_heads")
     return Architecture(
         name=name,
         hidden=hidden,
         intermediate=experts.intermediate if experts else _whole(name, text, "intermediate_size"),
         layers=layers,
         heads=heads,
-        kv_heads=_whole(name, text, "num_key_value_heads", heads),
+        kv_heads=kv_heads,
         head_dim=_whole(name, text, "head_dim", hidden // heads),
         vocabulary=size["vocab_size"],
         max_context=_whole(name, text, "max_position_embeddings", 2**31),
@@ -142,6 +146,11 @@ def parse_config(name: str, config: dict[str, Any]) -> Architecture:
         if kind in _LIKE_LLAMA
         else (f"model type {kind!r} is not known: read as a decoder with a gated MLP, like Llama",),
     )
+
+
+def _divides(name: str, whole: int, of: str, part: int, by: str) -> None:
+    if whole % part:
+        raise UsageError(f"{name}: {of} {whole} is not divided by {by} {part}", "is this a decoder's config.json?")
 
 
 def _experts(name: str, text: dict[str, Any]) -> Experts | None:

@@ -122,7 +122,7 @@ def _unmatched(found: Unmatched, one: CellRoofline) -> Json:
 
 def published_json(one: CellRoofline) -> Json | None:
     """The published study's row for this GPU and model, and the efficiency that its over-prediction would need here."""
-    row = reference_for(one.setting.gpu.name, one.setting.model.name)
+    row = reference_for(one.setting.gpu.name, one.setting.model.name, one.setting.dtype)
     if row is None:
         return None
     ideal = sum(pair.timed.ideal_ns for pair in one.pairs)
