@@ -155,6 +155,26 @@ def test_a_report_of_a_newer_nsys_that_does_not_say_so_is_not_taken_for_an_expor
     assert "newer Nsight Systems" in str(error.hint)
 
 
+def test_what_is_no_report_is_not_given_to_nsys(tmp_path: Path, alone: Path) -> None:
+    (tmp_path / "notes.nsys-rep").write_text("not really")
+    with pytest.raises(UnreadableError, match="is not an Nsight Systems report"):
+        nsys_report.export_report(tmp_path / "notes.nsys-rep", tmp_path / "out.sqlite")
+
+
+def test_a_report_of_ranges_only_is_read_from_the_export_beside_it(tmp_path: Path, alone: Path) -> None:
+    """As `kerntrace export --format nsys-rep` leaves the pair."""
+    with closing(sqlite3.connect(tmp_path / "made.sqlite")) as database:
+        database.executescript("CREATE TABLE NVTXT_EVENTS (start INTEGER); CREATE TABLE StringIds (id INTEGER, value TEXT);")
+        database.executescript("CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);")
+    fake_nsys(alone, f'cp "{tmp_path}/made.sqlite" "$out"')
+    path = report(tmp_path)
+    assert read(path) == 0
+    small_export().sqlite(path.with_suffix(".sqlite"))
+    assert read(path) == 2
+    (alone / "nsys").unlink()
+    assert "Name run.sqlite beside it" in str(refusal(path).hint)
+
+
 def test_an_export_that_is_no_database_is_told_by_the_reports_name(tmp_path: Path, alone: Path) -> None:
     fake_nsys(alone, 'echo nonsense nonsense > "$out"')
     path = report(tmp_path)

@@ -25,6 +25,7 @@ from kerntrace.trace.model import Trace
 
 EXPORT_SECONDS = 1800.0
 _VERSION_SECONDS = 30.0
+_HEAD = 128  # bytes that hold the first line
 _USUAL_PLACES = (
     "/opt/nvidia/nsight-systems/*/bin/nsys",
     "/opt/nvidia/nsight-systems/*/target-linux-x64/nsys",
@@ -53,6 +54,8 @@ def read_nsys_report(
 ) -> Trace:
     """The trace in an `.nsys-rep`.
 
+    A report made of NVTXT has ranges only; its rows are in the `.sqlite` beside it, where `nsys stats` too looks for them.
+
     Args:
         shown: how messages call the file, if not by its path.
         usual_places: patterns of where an nsys may be that is not on PATH.
@@ -62,10 +65,19 @@ def read_nsys_report(
         UnreadableError: if there is no nsys, none new enough, or its export fails.
     """
     shown = shown or str(path)
+    beside = path.with_suffix(".sqlite")
     with private_folder() as folder:
         export = folder / "export.sqlite"
-        export_report(path, export, shown=shown, usual_places=usual_places, seconds=seconds)
-        return read_nsys_sqlite(export, shown=shown)
+        try:
+            export_report(path, export, shown=shown, usual_places=usual_places, seconds=seconds)
+        except UnreadableError as error:
+            if not _is_whole(beside):
+                raise
+            raise UnreadableError(error.what, f"Name {beside.name} beside it, which is an export.") from None
+        trace = read_nsys_sqlite(export, shown=shown)
+    if len(trace.kernels) or not _is_whole(beside):
+        return trace
+    return read_nsys_sqlite(beside, shown=f"{shown}'s {beside.name}")
 
 
 def export_report(
@@ -83,9 +95,12 @@ def export_report(
         shown, usual_places, seconds: as above.
 
     Raises:
-        UnreadableError: if there is no nsys, none new enough, or its export fails.
+        UnreadableError: if it is no report, there is no nsys, none new enough, or its export fails.
     """
     shown = shown or str(path)
+    with path.open("rb") as stream:
+        if not is_report(stream.read(_HEAD)):
+            raise UnreadableError(f"{shown} is not an Nsight Systems report", "Name a .nsys-rep that nsys made.")
     nsys, version = _suitable(shown, report_version(path), usual_places)
     said = _export(nsys, path, export, shown, seconds)
     if not _is_whole(export):  # its exit status says nothing
@@ -110,7 +125,7 @@ def _is_whole(export: Path) -> bool:
 def report_version(path: Path) -> Version | None:
     """The version of nsys that wrote the report; None where its first line does not say."""
     with path.open("rb") as stream:
-        found = _FIRST_LINE.match(stream.read(128))
+        found = _FIRST_LINE.match(stream.read(_HEAD))
     return (int(found[1]), int(found[2]), int(found[3])) if found and found[1] else None
 
 
