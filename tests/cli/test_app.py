@@ -209,3 +209,19 @@ def test_the_list_of_verbs_says_what_each_verb_says_of_itself(name: str) -> None
     verb = verbs.VERBS[name]
     function = getattr(importlib.import_module(f"kerntrace.cli.{verb.module}"), verb.function)
     assert " ".join((function.__doc__ or "").split()).startswith(verb.about)
+
+
+def test_a_missing_choice_is_told_in_a_line_with_all_choices() -> None:
+    ran = kerntrace("profile")
+    assert ran.status == 2
+    assert ran.err.splitlines()[0] == "kerntrace: Missing option '--mode'. Choose from: eager, graph, graph-nocompile, compile"
+
+
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
+def test_without_a_gpu_the_recordings_are_named() -> None:
+    ran = kerntrace("profile", "--mode", "eager", "-o", "unwritten.ktrace")
+    assert ran.status == 1
+    assert "no NVIDIA GPU here" in ran.err
+    bundles = [word for word in ran.err.split() if word.startswith("traces/")]
+    assert len(bundles) == 2
+    assert all((Path(__file__).parents[2] / bundle).is_dir() for bundle in bundles)

@@ -37,7 +37,8 @@ class NoGpuError(KerntraceError):
     def __init__(self, reason: str) -> None:
         super().__init__(
             f"no NVIDIA GPU here ({reason}), so nothing can be profiled",
-            "A trace that was recorded elsewhere can be read here: kerntrace steps TRACE.",
+            "What was recorded on one can be read here: kerntrace compare traces/h200-native-eager.ktrace"
+            " traces/h200-native-graph.ktrace (in the repository), or your own.",
         )
 
 

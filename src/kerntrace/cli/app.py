@@ -88,6 +88,12 @@ def _abandon_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _in_a_line(text: str) -> str:
+    """The parser lists choices a line each."""
+    first, *others = text.replace("Value error, ", "").split("\n\t")
+    return " ".join([first, " ".join(others)]).strip()
+
+
 def _other(error: Exception) -> int:
     """A wrong command line, which the parser words itself, or a stream that fails; anything else is a defect of ours."""
     kind = type(error).__name__
@@ -100,7 +106,7 @@ def _other(error: Exception) -> int:
     if message is not None:
         context = getattr(error, "ctx", None)
         verb = context.command_path if context else "kerntrace"
-        return complain(ASKED_WRONGLY, message().replace("Value error, ", ""), f"See {verb} --help.")
+        return complain(ASKED_WRONGLY, _in_a_line(message()), f"See {verb} --help.")
     if isinstance(error, OSError) and error.filename is None and error.strerror:
         _abandon_stdout()
         return complain(FAILED, f"the output cannot be written: {error.strerror}", "Write it to another place.")
