@@ -79,6 +79,7 @@ def study_page(study: Json, predictions: Sequence[Json]) -> str:
         "charts": [_Section(name, _TITLES[name], found) for name, found in charts.items()],
         "skus": _medians(study),
         "rivals": _deciding(study),
+        "parts": _parts(study),
         "checks": list(enumerate(study["crosscheck"]))[:_MOST_CHECKS],
         "verdict_class": {"supports": "good", "contradicts": "bad"},
         "interval_text": _interval_text,
@@ -113,6 +114,17 @@ def _deciding(study: Json) -> list[tuple[int, Json]]:
     form = study["statistics"]["s_form"]
     rows = enumerate(study["attribution"]["rivals"])
     return [(i, row) for i, row in rows if row["s_form"] == form]
+
+
+def _parts(study: Json) -> Json:
+    """Exposed host time by part of the iteration: the shapes of its columns, and each row with its places."""
+    rows = []
+    for i, row in enumerate(study["attribution"]["phases"]):
+        places = {(cell["batch"], cell["context"]): j for j, cell in enumerate(row["cells"])}
+        if any(cell["exposed_ns"] for cell in row["cells"]):
+            rows.append((i, row, places))
+    shapes = sorted({shape for _, _, places in rows for shape in places}, key=lambda shape: (shape[1], shape[0]))
+    return {"shapes": shapes, "rows": rows}
 
 
 def _interval_text(interval: Json | None, scale: float = 1 / NS_PER_MS, digits: int = 3) -> str:
