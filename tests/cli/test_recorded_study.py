@@ -12,6 +12,11 @@ from typing import Any
 import pytest
 from tests.support.command import kerntrace
 
+from kerntrace.study.estimate import seconds_of, start_seconds
+from kerntrace.study.plan import read_plan
+from kerntrace.study.schedule import remaining
+from kerntrace.study.store import read_study
+
 STORE = Path(__file__).parents[2] / "traces" / "study-h200"
 TRACED = {(batch, context) for batch in (1, 4, 16, 32) for context in (512, 8192)}
 
@@ -94,6 +99,13 @@ def test_the_parts_of_an_iteration_hold_all_that_the_host_is_waited_for(document
         assert sum(named.values()) == pytest.approx(exposed[shape], rel=1e-6)
         assert residual == pytest.approx(sum(named[p] for p in ("core", "schedule", "prepare inputs", "sample", "output")))
         assert named["no range"] < 0.01 * exposed[shape]
+
+
+def test_a_quick_study_takes_less_than_ten_minutes_by_what_this_one_took() -> None:
+    plan, records = read_plan("quick").plan, read_study(STORE).records
+    work = remaining(plan, "none yet", [])
+    seconds = sum(seconds_of(plan, one, records) for one in work) + len(work) * start_seconds(plan, records)
+    assert 300 < seconds < 600
 
 
 def test_that_two_cards_ran_it_is_said() -> None:
