@@ -31,7 +31,7 @@ def test_no_gpu_is_one_line_that_names_what_can_be_done(tmp_path: Path, monkeypa
         run("profile", "--mode", "eager", "-o", tmp_path / "out")
     assert caught.value.exit_code == FAILED
     assert "\n" not in caught.value.what
-    assert "kerntrace steps TRACE" in caught.value.hint
+    assert "kerntrace compare traces/" in caught.value.hint
 
 
 def test_an_engine_that_is_not_installed_names_its_extra(tmp_path: Path, gpu: machine.Machine) -> None:
