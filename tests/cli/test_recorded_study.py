@@ -108,6 +108,13 @@ def test_a_quick_study_takes_less_than_ten_minutes_by_what_this_one_took() -> No
     assert 300 < seconds < 600
 
 
+@pytest.mark.parametrize("verb", [("study", "report"), ("report", "-o", "unwritten.html")])
+def test_a_study_does_not_stand_beside_itself(verb: tuple[str, ...]) -> None:
+    ran = kerntrace(*verb, STORE, "--add", STORE.parent / "." / STORE.name)
+    assert ran.status == 2
+    assert ran.err.splitlines()[0].endswith("this study is there already")
+
+
 def test_that_two_cards_ran_it_is_said() -> None:
     assert "not the same throughout: device fcadeab1, then 03d1b758" in kerntrace("study", "report", STORE).out
 

@@ -24,6 +24,7 @@ from kerntrace.cli.options import (
 )
 from kerntrace.cli.refusal import no_steps, refused
 from kerntrace.cli.say import say
+from kerntrace.cli.study_stores import others
 from kerntrace.errors import DONE, REFUSED, UsageError
 
 if TYPE_CHECKING:
@@ -163,9 +164,9 @@ def study_documents(path: Path, add: list[Path]) -> tuple[Json, list[Json]]:
     from kerntrace.study.store import read_study
 
     study = read_study(path)
-    others = [(one.name, read_study(one)) for one in add if str(one) != "published"]  # those rows are always there
+    added = others(path, add)  # the published rows are always there
     with working("resampling"):
-        evidence = gather(study, Question(published=True), others)
+        evidence = gather(study, Question(published=True), added)
         return study_document(evidence, weigh(evidence)), predictions_of(evidence)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kerntrace.cli.options import AsJson, print_csv, print_json, working
+from kerntrace.cli.study_stores import PUBLISHED, others
 from kerntrace.errors import CONTRADICTED, DONE, INCONCLUSIVE, UnreadableError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from kerntrace.evidence.study_evidence import Evidence, Question
     from kerntrace.study.records import Study
 
-PUBLISHED = "published"
 _FEWEST, _MOST = 100, 1_000_000
 
 Store = Annotated[Path, typer.Argument(metavar="DIR", help="The study's store.", show_default=False)]
@@ -62,14 +62,14 @@ def report(
 
     question = _question(s_form, s_table, seed, resamples, PUBLISHED in (add or []))
     study = read_study(store)
-    others = [(Path(name).name or name, read_study(Path(name))) for name in add or [] if name != PUBLISHED]
+    added = others(store, add or [])
     known = [hypothesis.id for hypothesis in study.plan.hypotheses]
     if verdict is not None and verdict not in known:
         raise UsageError(f"--verdict {verdict}: the study has no such claim", f"It has {', '.join(known) or 'none'}.")
     if predictions is not None:
         question = _with_predictions(question, predictions, study)
     with working("resampling"):
-        evidence = gather(study, question, others)
+        evidence = gather(study, question, added)
         findings = weigh(evidence)
     _say_all(evidence, findings, csv, as_json=as_json)
     return DONE if verdict is None else _status(next(one for one in findings if one.hypothesis.id == verdict))
