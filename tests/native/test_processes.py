@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,32 @@ def test_a_wrong_variable_is_reported_and_hurts_nobody(native: Native, shards: P
     does = ["nvtx", "init", "push:a", "launch:5", "pop", "print:alive"]
     assert native.run(shards, *does, KERNTRACE_KINDS="all") == "alive\n"
     assert "kinds: 'all' is no kind of record" in said(shards)
+
+
+UNTOLD = """
+import ctypes, os
+library = ctypes.CDLL(os.environ["KERNTRACE_LIBRARY"])
+assert library.InitializeInjection() == 1
+with open("/proc/self/maps") as maps:
+    assert os.path.basename(os.environ["KERNTRACE_CUPTI"]) not in maps.read()
+assert len(os.listdir("/proc/self/task")) == 1
+assert os.listdir(".") == []
+"""
+
+
+@pytest.mark.parametrize("directory", [False, True])
+def test_loaded_but_not_told_to_record_it_opens_no_cupti_and_starts_no_thread(
+    native: Native, tmp_path: Path, directory: bool
+) -> None:
+    if native.sanitized:
+        pytest.skip("Python itself is not built with the sanitizer")
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    here = tmp_path / "here"
+    here.mkdir()
+    environment = native.environment(shards if directory else None)
+    done = subprocess.run(
+        [sys.executable, "-c", UNTOLD], env=environment, cwd=here, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) != directory, done.stderr  # told to, it does both
+    assert bool(list(shards.iterdir())) == directory
