@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,23 @@ def test_collectors_are_compared_on_one_workload(tmp_path: Path, capsys: pytest.
     assert len(failed) == 1
     assert failed[0].startswith("the engine stopped: cupti-python")
     assert len(read_bundle(kept / "native-eager.ktrace").kernels)
+
+
+def test_a_dilation_is_told_with_its_pairs_and_their_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shape = ["--batch", "1", "--context", "16", "--tokens", "65", "--repetitions", "9"]  # a step of no time is left out
+    assert run("profile", "--mode", "eager", *shape, "-o", tmp_path / "out.ktrace") == 0
+    lines = capsys.readouterr().out.splitlines()
+    heading = next(i for i, line in enumerate(lines) if line.split()[:1] == ["batch"] and "paired" in line)
+    assert "95 %" in lines[heading]
+    row = next(line for line in lines[heading + 1 :] if line.strip().startswith("1 "))
+    assert re.search(r"\[\d+\.\d{3}, \d+\.\d{3}\] +\d+\.\d{3} to \d+\.\d{3} +[6-9]$", row.rstrip())
+
+
+def test_collectors_are_told_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shape = ["--batch", "1", "--context", "16", "--tokens", "9", "--repetitions", "2"]
+    assert run("compare-collectors", "--mode", "eager", *shape, "--collectors", "native,cupti-python") == 0
+    lines = capsys.readouterr().out.splitlines()
+    (native,) = (line.split() for line in lines if line.startswith("native"))
+    assert (native[1], native[3]) == ("1", "5")  # batch, kernels a step
+    assert any(line.split() == ["cupti-python", *["-"] * 10] for line in lines)
+    assert any(line.startswith("cupti-python: the engine stopped: cupti-python") for line in lines)

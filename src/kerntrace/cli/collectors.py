@@ -170,7 +170,7 @@ def _show(rows: list[dict[str, Any]]) -> None:
     )
     for row in rows:
         if "error" in row:
-            made.add_row(row["collector"], *["-"] * (len(headings) - 1), row["error"][:60])
+            made.add_row(row["collector"], *["-"] * len(headings))
             continue
         counted = [str(row[k]) if k in row else "-" for k in ("batch", "steps")]
         counted.append(f"{row['kernels']['median']:g}" if "kernels" in row else "-")
@@ -182,6 +182,8 @@ def _show(rows: list[dict[str, Any]]) -> None:
     show(out, made)
     first = next((row["collector"] for row in rows if "error" not in row), "")
     for row in rows:
+        if "error" in row:
+            out.print(f"{row['collector']}: {printable(row['error'], 300)}")
         changes = row.get("differences") or ()
         if changes:
             said = ", ".join(f"{one['family']} {one['count_first']:g} -> {one['count']:g}" for one in changes)
