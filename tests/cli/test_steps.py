@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -123,13 +124,25 @@ def test_more_steps_than_a_table_shows(bundles: Path) -> None:
 def test_filters(
     asked: list[str], kinds: set[str], batches: set[int | None], bundles: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import json
-
     assert app.run(["steps", str(bundles / "eager.ktrace"), "--json", *asked]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {step["kind"] for step in document["steps"]} == kinds
     assert {step["batch"] for step in document["steps"]} == batches
     assert {cell["batch"] for cell in document["summary"]} == batches - {None}
+
+
+@pytest.mark.parametrize(("asked", "first", "last"), [("2", 2, 2), ("2-4", 2, 4), ("2:4", 2, 3), (":2", 0, 1), ("3:", 3, None)])
+def test_steps_are_listed_by_their_numbers(
+    asked: str, first: int, last: int | None, document: dict[str, Any], bundles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["steps", str(bundles / "eager.ktrace"), "--steps", asked, "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    numbers = [step["index"] for step in document["steps"]]
+    assert [int(row["index"]) for row in rows] == numbers[first : None if last is None else last + 1]
+    assert app.run(["steps", str(bundles / "eager.ktrace"), "--steps", asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [step["index"] for step in found["steps"]] == [int(row["index"]) for row in rows]
+    assert found["summary"] == document["summary"]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +155,10 @@ def test_filters(
         (["--device", "5"], "Devices in this trace: 0."),
         (["--pid", "5"], "Processes that did: 7."),
         (["--step-range", "("], "escape ( and )"),
+        (["--steps", "900"], "The trace has steps 0 to "),
+        (["--steps", "4-2"], "The first stands before the last."),
+        (["--steps", "x"], "Write 12, 12-19, or 12:20"),
+        (["--steps", "0:2", "--batch", "4"], "Leave one of the two out."),
     ],
 )
 def test_what_makes_no_sense_is_told_with_what_would(

@@ -29,6 +29,10 @@ TimelineSteps = Annotated[
     str | None,
     typer.Option("--steps", metavar="N|A-B|A:B", help="Steps that the timeline shows: A-B with B, A:B without."),
 ]
+StepRows = Annotated[
+    str | None,
+    typer.Option("--steps", metavar="N|A-B|A:B", help="Steps to list: A-B with B, A:B without; headline figures stay."),
+]
 StepRange = Annotated[
     str | None,
     typer.Option(
@@ -111,14 +115,15 @@ def asked_for(batch: list[int] | None, kind: str | None) -> str:
     return " and ".join(parts)
 
 
-def chosen_steps(analysis: Analysis, batch: list[int] | None, kind: str | None) -> list[int]:
-    """The steps that --batch and --kind ask for.
+def chosen_steps(analysis: Analysis, batch: list[int] | None, kind: str | None, numbers: str | None = None) -> list[int]:
+    """The steps that --batch, --kind and --steps ask for.
 
     Raises:
-        UsageError: if there is no such kind or batch; the message lists those there are.
+        UsageError: if there is no such kind, batch or number; the message lists those there are.
     """
     import numpy as np
 
+    from kerntrace.steps.chosen import steps_within
     from kerntrace.steps.names import KINDS
 
     known_kind(kind)
@@ -134,6 +139,11 @@ def chosen_steps(analysis: Analysis, batch: list[int] | None, kind: str | None) 
         there = sorted({(KINDS[k], int(b)) for k, b in zip(said.kind.tolist(), said.batch.tolist())})
         listed = ", ".join(f"{k} of batch {b}" if b > 0 else k for k, b in there) or "none"
         raise UsageError(f"no step {asked_for(batch, kind)} is in this trace", f"There are: {listed}.")
+    if numbers is not None:
+        first, last = steps_within(numbers, len(said))
+        keep[:first] = keep[last:] = False
+        if not keep.any():
+            raise UsageError(f"--steps {numbers}: none of these is {asked_for(batch, kind)}", "Leave one of the two out.")
     return [int(i) for i in np.flatnonzero(keep)]
 
 

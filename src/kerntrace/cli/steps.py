@@ -12,6 +12,7 @@ from kerntrace.cli.options import (
     Kind,
     Pid,
     StepRange,
+    StepRows,
     TracePath,
     analyse_file,
     chosen_cells,
@@ -31,6 +32,7 @@ def steps(
     as_csv: AsCsv = False,
     batch: Batch = None,
     kind: Kind = None,
+    numbers: StepRows = None,
     device: Device = None,
     pid: Pid = None,
     step_range: StepRange = None,
@@ -45,7 +47,7 @@ def steps(
     sizes = read_batches(batch)
     analysis = analyse_file(trace, device, pid, step_range, json_limit)
     no_steps(analysis, trace.name)
-    shown = chosen_steps(analysis, sizes, kind) if analysis.ok else []
+    shown = chosen_steps(analysis, sizes, kind, numbers) if analysis.ok else []
     cells = chosen_cells(cells_of(analysis), sizes, kind)
     if as_json:
         print_json(steps_document(analysis, cells, shown))

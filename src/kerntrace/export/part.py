@@ -8,7 +8,7 @@ import numpy as np
 
 from kerntrace.accounting.analysis import Analysis
 from kerntrace.errors import RefusedError, UsageError
-from kerntrace.steps.chosen import read_steps
+from kerntrace.steps.chosen import steps_within
 from kerntrace.steps.ownership import NEVER, Steps
 from kerntrace.trace.launches import Rows
 from kerntrace.trace.model import Trace
@@ -32,11 +32,7 @@ def read_part(text: str, count: int) -> Part:
     Raises:
         UsageError: if it names none of them.
     """
-    first, end = read_steps(text)
-    last = count if end is None else min(end, count)
-    if not first < last:
-        raise UsageError(f"--steps {text}: there are no such steps", f"The trace has steps 0 to {count - 1}.")
-    return Part(first, last)
+    return Part(*steps_within(text, count))
 
 
 def steps_of(analysis: Analysis, name: str) -> Steps:

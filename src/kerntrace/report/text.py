@@ -101,7 +101,9 @@ def show_steps(analysis: Analysis, cells: list[Cell], shown: list[int], name: st
     out.print()
     show(out, _steps_table(analysis, steps, ledger, shown))
     if len(shown) > _SHOWN:
-        out.print(f"... {len(shown) - _SHOWN} more steps: --json or --csv has all, --batch and --kind choose", style="dim")
+        out.print(
+            f"... {len(shown) - _SHOWN} more steps: --json or --csv has all; --steps, --batch and --kind choose", style="dim"
+        )
     for line in _outliers(analysis, ledger):
         out.print(line, style="yellow", soft_wrap=True)
     out.print(

@@ -33,3 +33,19 @@ def read_steps(text: str) -> tuple[int, int | None]:
     if chosen[1] is not None and chosen[1] <= chosen[0]:
         raise UsageError(f"--steps {text} names no steps", "The first stands before the last.")
     return chosen
+
+
+def steps_within(text: str, count: int) -> tuple[int, int]:
+    """The same within a trace: the first step, and the one after the last.
+
+    Args:
+        count: how many steps there are.
+
+    Raises:
+        UsageError: if it names none of them.
+    """
+    first, end = read_steps(text)
+    last = count if end is None else min(end, count)
+    if not first < last:
+        raise UsageError(f"--steps {text}: there are no such steps", f"The trace has steps 0 to {count - 1}.")
+    return first, last
